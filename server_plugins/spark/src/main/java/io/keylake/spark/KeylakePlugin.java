@@ -7,6 +7,9 @@ import io.keylake.spark.extension.EngineVersions;
 import io.keylake.spark.extension.Guests;
 import io.keylake.spark.integrity.PageChecksums;
 import io.keylake.spark.reducers.user.UserReducers;
+import io.keylake.spark.rest.CatalogServer;
+import io.keylake.spark.rest.PortFile;
+import io.keylake.spark.rest.RefusedKeyedTables;
 import io.keylake.tables.CommitCounter;
 import io.keylake.tables.hashing.HashClasses;
 import java.io.File;
@@ -20,6 +23,7 @@ import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Lets a server start only on the Spark and the Iceberg that the plug-in is for, and with guests of
@@ -28,6 +32,7 @@ import org.apache.spark.api.plugin.SparkPlugin;
  * none where it is not set. The folder that it has made for the server, {@value #SCRATCH}, then
  * goes, too. It finds the port of Connect in the file that {@value #PORT_FILE} names. Tells each
  * process which classes of users it may load, and whether it compares pages with their checksums.
+ * Serves the catalogs to other engines where {@value CatalogServer#PORT} says at which port.
  */
 public final class KeylakePlugin implements SparkPlugin {
   static final String OWNER = "spark.keylake.owner.pid";
@@ -38,6 +43,8 @@ public final class KeylakePlugin implements SparkPlugin {
   @Override
   public DriverPlugin driverPlugin() {
     return new DriverPlugin() {
+      private @Nullable CatalogServer catalogs;
+
       @Override
       public Map<String, String> init(SparkContext context, PluginContext plugin) {
         EngineVersions.check();
@@ -48,7 +55,12 @@ public final class KeylakePlugin implements SparkPlugin {
           endWith(Long.parseLong(context.conf().get(OWNER)), context.conf().get(SCRATCH, ""));
         }
         if (context.conf().contains(PORT_FILE)) {
-          context.addSparkListener(new ConnectPort(Path.of(context.conf().get(PORT_FILE))));
+          context.addSparkListener(new ConnectPort(portFile(context.conf())));
+        }
+        if (context.conf().contains(CatalogServer.PORT)) {
+          catalogs =
+              CatalogServer.start(
+                  context.conf(), KeylakeCatalog.class.getName(), new RefusedKeyedTables());
         }
         return Map.of();
       }
@@ -60,7 +72,18 @@ public final class KeylakePlugin implements SparkPlugin {
           plugin.metricRegistry().register(counter.label(), (Gauge<Long>) counter::value);
         }
       }
+
+      @Override
+      public void shutdown() {
+        if (catalogs != null) {
+          catalogs.stop();
+        }
+      }
     };
+  }
+
+  private static PortFile portFile(SparkConf conf) {
+    return new PortFile(Path.of(conf.get(PORT_FILE)));
   }
 
   /** Tells this process what holds for the whole application. */

@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.OUTCOME_UNKNOWN;
 
 import io.keylake.spark.access.SeenNames;
 import io.keylake.spark.mergedstate.MergedStates;
+import io.keylake.spark.rest.MergingClient;
 import io.keylake.tables.Backoff;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.NoAnswer;
@@ -14,6 +15,7 @@ import io.keylake.tables.spec.KeyedSchema;
 import java.sql.SQLException;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -43,11 +45,21 @@ abstract class SharedCatalog extends SparkCatalog {
   private static final String BRANCH = "branch_";
   private static final int MOST_ATTEMPTS = 10;
 
+  private @Nullable Catalog shared;
+
   @Override
   protected Catalog buildIcebergCatalog(String name, CaseInsensitiveStringMap given) {
-    Map<String, String> options = PromptJdbcCatalog.inPlaceOfIcebergs(given.asCaseSensitiveMap());
-    return OpenCatalogs.of(
-        name, options, () -> opened(name, new CaseInsensitiveStringMap(options)));
+    Map<String, String> options =
+        MergingClient.told(PromptJdbcCatalog.inPlaceOfIcebergs(given.asCaseSensitiveMap()));
+    Catalog catalog =
+        OpenCatalogs.of(name, options, () -> opened(name, new CaseInsensitiveStringMap(options)));
+    shared = catalog;
+    return catalog;
+  }
+
+  /** The catalog of Iceberg, without the cache of tables that an option may put around it. */
+  public Catalog sharedCatalog() {
+    return Objects.requireNonNull(shared, "an initialized catalog");
   }
 
   /**

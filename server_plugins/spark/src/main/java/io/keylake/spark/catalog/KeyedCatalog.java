@@ -18,6 +18,9 @@ public interface KeyedCatalog {
 
   Catalog icebergCatalog();
 
+  /** The same, which sessions with the same options share, without a cache of tables. */
+  Catalog sharedCatalog();
+
   /** The parts of a name without the catalog's own, which people may write in front of it. */
   default List<String> withoutName(List<String> parts) {
     boolean hasName = parts.size() > 2 && parts.get(0).equals(name());

@@ -1,0 +1,96 @@
+package io.keylake.spark.rest;
+
+import java.util.Map;
+import java.util.Optional;
+import org.apache.iceberg.catalog.Catalog;
+import org.apache.iceberg.catalog.Namespace;
+import org.apache.iceberg.catalog.SupportsNamespaces;
+import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.catalog.ViewCatalog;
+
+/**
+ * A request that a route has taken.
+ *
+ * @param names the variable parts of the path, by their names in Iceberg's protocol
+ * @param catalog that the path names
+ */
+record Call(Request request, Map<String, String> names, Catalog catalog) {
+  /** The sign between the levels of a namespace. */
+  private static final String BETWEEN_LEVELS = "\u001f";
+
+  Namespace namespace() {
+    return namespace(named("namespace"));
+  }
+
+  TableIdentifier table() {
+    return TableIdentifier.of(namespace(), named("table"));
+  }
+
+  TableIdentifier view() {
+    return TableIdentifier.of(namespace(), named("view"));
+  }
+
+  /** The namespace that a list is asked for; the top where none is named. */
+  Namespace parent() {
+    return request
+        .parameter("parent")
+        .filter(each -> !each.isEmpty())
+        .map(Call::namespace)
+        .orElse(Namespace.empty());
+  }
+
+  /** The size of a page; empty where all of a list is wanted. */
+  Optional<String> pageSize() {
+    Optional<String> size = request.parameter("pageSize").filter(each -> !each.isEmpty());
+    if (size.isPresent() && !size.get().matches("[1-9]\\d{0,8}")) {
+      throw RequestRefused.bad(
+          "pageSize=%s is no size of a page; use a whole number from 1".formatted(size.get()));
+    }
+    return size;
+  }
+
+  /** The place in a list where a page begins. */
+  String pageToken() {
+    String token = request.parameter("pageToken").orElse("");
+    if (!token.matches("\\d{0,9}")) {
+      throw RequestRefused.bad(
+          "pageToken=%s is none of this server; begin the list again without it".formatted(token));
+    }
+    return token;
+  }
+
+  SupportsNamespaces namespaces() {
+    if (catalog instanceof SupportsNamespaces namespaces) {
+      return namespaces;
+    }
+    throw new UnsupportedOperationException(
+        "catalog %s has no namespaces".formatted(catalog.name()));
+  }
+
+  ViewCatalog views() {
+    if (catalog instanceof ViewCatalog views) {
+      return views;
+    }
+    throw new UnsupportedOperationException("catalog %s has no views".formatted(catalog.name()));
+  }
+
+  private String named(String part) {
+    String name = names.getOrDefault(part, "");
+    if (name.isEmpty()) {
+      throw RequestRefused.bad("the path names no %s; put its name there".formatted(part));
+    }
+    return name;
+  }
+
+  private static Namespace namespace(String levels) {
+    String[] parts = levels.split(BETWEEN_LEVELS, -1);
+    for (String part : parts) {
+      if (part.isEmpty()) {
+        throw RequestRefused.bad(
+            "a level of namespace '%s' has no name; separate levels by %%1F"
+                .formatted(String.join(".", parts)));
+      }
+    }
+    return Namespace.of(parts);
+  }
+}

@@ -1,0 +1,94 @@
+package io.keylake.spark.rest;
+
+import io.keylake.tables.StoreFailure;
+import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.TableSpec;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.iceberg.MetadataUpdate;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.TableMetadataParser;
+import org.apache.iceberg.catalog.Catalog;
+import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.exceptions.NoSuchTableException;
+import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.rest.requests.RegisterTableRequest;
+import org.apache.iceberg.rest.requests.UpdateTableRequest;
+
+/**
+ * Keeps keyed tables from clients that do not merge: such a client would add rows without versions,
+ * or files that are not sorted. A client that merges has checks of its own.
+ */
+final class KeyedGuard {
+  private static final String INSTEAD = "use keylake, or Spark with its plug-in";
+
+  private KeyedGuard() {}
+
+  /**
+   * Refuses a change of a keyed table.
+   *
+   * @param change what the client wants, behind "cannot be"
+   */
+  static void checkChange(Call call, TableIdentifier name, String change) {
+    if (!call.request().isOfMergingClient()
+        && found(call.catalog(), name).filter(KeyedSchema::isKeyed).isPresent()) {
+      throw RequestRefused.forbidden(
+          "table %s is keyed, and cannot be %s by an engine that does not know its versions; %s"
+              .formatted(name, change, INSTEAD));
+    }
+  }
+
+  /** Refuses to make a table keyed that is created, or that is there. */
+  static void checkProperties(Call call, TableIdentifier name, Map<String, String> properties) {
+    if (!call.request().isOfMergingClient() && properties.containsKey(TableSpec.PROPERTY)) {
+      throw RequestRefused.forbidden(
+          "table %s cannot get the property %s from an engine that does not know keyed tables; leave it out, or %s"
+              .formatted(name, TableSpec.PROPERTY, INSTEAD));
+    }
+  }
+
+  /** Refuses a commit to a keyed table, and one that makes a table keyed. */
+  static void checkCommit(Call call, TableIdentifier name, UpdateTableRequest commit) {
+    for (MetadataUpdate update : commit.updates()) {
+      if (update instanceof MetadataUpdate.SetProperties set) {
+        checkProperties(call, name, set.updated());
+      }
+    }
+    checkChange(call, name, "changed");
+  }
+
+  /** Refuses to register a keyed table, or another one in its place. */
+  static void checkRegistered(Call call, TableIdentifier name, RegisterTableRequest request) {
+    if (!call.request().isOfMergingClient()) {
+      checkChange(call, name, "replaced");
+      checkProperties(call, name, registered(call.catalog(), name, request).properties());
+    }
+  }
+
+  private static TableMetadata registered(
+      Catalog catalog, TableIdentifier name, RegisterTableRequest request) {
+    FileIO io =
+        found(catalog, name)
+            .map(Table::io)
+            .orElseGet(
+                () -> // nothing is stored
+                catalog.buildTable(name, new Schema()).createTransaction().table().io());
+    try {
+      return TableMetadataParser.read(io, request.metadataLocation());
+    } catch (RuntimeException e) {
+      throw StoreFailure.loading(name.toString(), e);
+    }
+  }
+
+  private static Optional<Table> found(Catalog catalog, TableIdentifier name) {
+    try {
+      return Optional.of(catalog.loadTable(name));
+    } catch (NoSuchTableException e) {
+      return Optional.empty(); // the handler says so
+    } catch (RuntimeException e) {
+      throw StoreFailure.loading(name.toString(), e);
+    }
+  }
+}
