@@ -6,10 +6,10 @@ import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.extension.EngineVersions;
 import io.keylake.spark.extension.Guests;
 import io.keylake.spark.integrity.PageChecksums;
+import io.keylake.spark.mergedstate.ServedStates;
 import io.keylake.spark.reducers.user.UserReducers;
 import io.keylake.spark.rest.CatalogServer;
 import io.keylake.spark.rest.PortFile;
-import io.keylake.spark.rest.RefusedKeyedTables;
 import io.keylake.tables.CommitCounter;
 import io.keylake.tables.hashing.HashClasses;
 import java.io.File;
@@ -60,7 +60,7 @@ public final class KeylakePlugin implements SparkPlugin {
         if (context.conf().contains(CatalogServer.PORT)) {
           catalogs =
               CatalogServer.start(
-                  context.conf(), KeylakeCatalog.class.getName(), new RefusedKeyedTables());
+                  context.conf(), KeylakeCatalog.class.getName(), ServedStates.of(context));
         }
         return Map.of();
       }

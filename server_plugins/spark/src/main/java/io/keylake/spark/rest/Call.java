@@ -1,5 +1,7 @@
 package io.keylake.spark.rest;
 
+import java.math.BigDecimal;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import org.apache.iceberg.catalog.Catalog;
@@ -7,6 +9,7 @@ import org.apache.iceberg.catalog.Namespace;
 import org.apache.iceberg.catalog.SupportsNamespaces;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.catalog.ViewCatalog;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A request that a route has taken.
@@ -47,6 +50,19 @@ record Call(Request request, Map<String, String> names, Catalog catalog) {
           "pageSize=%s is no size of a page; use a whole number from 1".formatted(size.get()));
     }
     return size;
+  }
+
+  /** How old a merged state may be; null where the client does not say it. */
+  @Nullable Duration freshness() {
+    String seconds = request.freshness().orElse("");
+    if (seconds.isEmpty()) {
+      return null;
+    }
+    if (!seconds.matches("\\d{1,5}(\\.\\d{1,3})?")) {
+      throw RequestRefused.bad(
+          "%s is '%s'; use seconds, such as 0 or 0.5".formatted(Request.FRESHNESS, seconds));
+    }
+    return Duration.ofMillis(new BigDecimal(seconds).movePointRight(3).longValue());
   }
 
   /** The place in a list where a page begins. */

@@ -19,6 +19,7 @@ import org.apache.iceberg.rest.RESTUtil;
  * @param body empty where there is none
  * @param tags of answers that the client has already, of the header If-None-Match
  * @param isOfMergingClient the client knows the merge law, and says so by a header
+ * @param freshness what the client says of how old a merged state may be
  */
 record Request(
     String method,
@@ -26,7 +27,11 @@ record Request(
     Map<String, String> query,
     String body,
     List<String> tags,
-    boolean isOfMergingClient) {
+    boolean isOfMergingClient,
+    Optional<String> freshness) {
+  /** The header by which a client says how many seconds old a merged state may be. */
+  static final String FRESHNESS = "X-Keylake-Freshness";
+
   /** A commit names files of manifests and no rows; a schema of 10,000 columns takes 2 MB. */
   static final int MOST_BYTES = 16 << 20;
 
@@ -45,7 +50,8 @@ record Request(
             .flatMap(tags -> Arrays.stream(tags.split(",")))
             .map(String::strip)
             .toList(),
-        MergingClient.MERGES.equals(exchange.getRequestHeaders().getFirst(MergingClient.HEADER)));
+        MergingClient.MERGES.equals(exchange.getRequestHeaders().getFirst(MergingClient.HEADER)),
+        Optional.ofNullable(exchange.getRequestHeaders().getFirst(FRESHNESS)));
   }
 
   Optional<String> parameter(String name) {

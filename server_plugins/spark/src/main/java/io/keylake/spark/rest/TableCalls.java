@@ -73,7 +73,7 @@ record TableCalls(KeyedTables keyed) {
       LoadTableResponse loaded = CatalogHandlers.loadTable(catalog, name, mode);
       boolean isKeyed = loaded.tableMetadata().properties().containsKey(TableSpec.PROPERTY);
       return isKeyed && !call.request().isOfMergingClient()
-          ? keyed.load(catalog, name, catalog.loadTable(name))
+          ? keyed.load(name, catalog.loadTable(name), call.freshness())
           : loaded;
     } catch (RuntimeException e) {
       throw StoreFailure.loading(name.toString(), e);

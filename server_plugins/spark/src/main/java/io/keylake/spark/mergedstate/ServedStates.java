@@ -1,0 +1,49 @@
+package io.keylake.spark.mergedstate;
+
+import io.keylake.spark.rest.KeyedTables;
+import io.keylake.tables.KeylakeException;
+import java.time.Duration;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.rest.responses.LoadTableResponse;
+import org.apache.spark.SparkContext;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Merged states in place of keyed tables, for clients of the catalog that do not merge.
+ *
+ * @param usual how old a state may be where the client does not say it
+ */
+public record ServedStates(SparkContext spark, Duration usual) implements KeyedTables {
+  /** How old a state may be, in seconds. */
+  public static final String FRESHNESS = "spark.keylake.catalog.freshness";
+
+  private static final double DEFAULT_SECONDS = 1;
+  private static final double MOST_SECONDS = 86_400;
+  private static final double MILLIS_A_SECOND = 1000;
+
+  public static ServedStates of(SparkContext spark) {
+    String said = spark.conf().get(FRESHNESS, String.valueOf(DEFAULT_SECONDS));
+    double seconds;
+    try {
+      seconds = Double.parseDouble(said);
+    } catch (NumberFormatException e) {
+      seconds = Double.NaN;
+    }
+    if (!(seconds >= 0 && seconds <= MOST_SECONDS)) {
+      throw new KeylakeException(
+          KeylakeException.Kind.DEFINITION,
+          "%s is '%s'; it must be a number of seconds from 0 to %.0f; start the server with another"
+              .formatted(FRESHNESS, said, MOST_SECONDS));
+    }
+    return new ServedStates(spark, Duration.ofMillis((long) (seconds * MILLIS_A_SECOND)));
+  }
+
+  @Override
+  public LoadTableResponse load(TableIdentifier name, Table table, @Nullable Duration freshness) {
+    TableMetadata state =
+        MergedStates.ofProcess().of(spark, table, freshness == null ? usual : freshness);
+    return LoadTableResponse.builder().withTableMetadata(state).build();
+  }
+}
