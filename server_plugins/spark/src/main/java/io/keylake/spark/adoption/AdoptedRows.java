@@ -131,6 +131,14 @@ public record AdoptedRows(AdoptedTable adopted, String sql, List<StagedFiles> st
     return new Writing(parts.stream().reduce(Dataset::union).orElseThrow(), options);
   }
 
+  /** The same without a number as the version: the keyed table has a rule of its own. */
+  public Writing withoutVersion(AdoptedCommit commit) {
+    Writing writing = of(commit);
+    Map<String, String> options = new HashMap<>(writing.options());
+    String version = options.remove("version");
+    return new Writing(writing.rows().drop(version), options);
+  }
+
   private Dataset<Row> rows(List<FileScanTask> tasks) {
     StagedFiles files = StagedFiles.of(adopted.table(), UUID.randomUUID().toString(), tasks);
     staged.add(files);

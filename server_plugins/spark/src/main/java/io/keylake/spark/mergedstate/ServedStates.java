@@ -5,7 +5,9 @@ import io.keylake.tables.KeylakeException;
 import java.time.Duration;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.rest.requests.UpdateTableRequest;
 import org.apache.iceberg.rest.responses.LoadTableResponse;
 import org.apache.spark.SparkContext;
 import org.jspecify.annotations.Nullable;
@@ -45,5 +47,15 @@ public record ServedStates(SparkContext spark, Duration usual) implements KeyedT
     TableMetadata state =
         MergedStates.ofProcess().of(spark, table, freshness == null ? usual : freshness);
     return LoadTableResponse.builder().withTableMetadata(state).build();
+  }
+
+  @Override
+  public LoadTableResponse commit(
+      Catalog catalog, TableIdentifier name, Table table, UpdateTableRequest commit) {
+    TableMetadata state = MergedStates.ofProcess().of(spark, table, Duration.ofDays(1));
+    ForeignWrite.of(table, name, state, commit)
+        .ifPresent(write -> write.make(catalog.name(), name, table));
+    table.refresh();
+    return load(name, table, Duration.ZERO);
   }
 }

@@ -6,6 +6,7 @@ import java.util.UUID;
 import org.apache.iceberg.CatalogUtil;
 import org.apache.iceberg.LocationProviders;
 import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.RowLevelOperationMode;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.SortOrder;
 import org.apache.iceberg.TableMetadata;
@@ -25,11 +26,23 @@ final class StateOperations implements TableOperations {
   /** Deletion vectors, of which a file has one at most. */
   private static final int FORMAT = 3;
 
+  private static final String MERGE_ON_READ = RowLevelOperationMode.MERGE_ON_READ.modeName();
+
   private static final Map<String, String> PROPERTIES =
       Map.of(
-          TableProperties.METADATA_DELETE_AFTER_COMMIT_ENABLED, "true",
-          TableProperties.METADATA_PREVIOUS_VERSIONS_MAX, "5",
-          TableProperties.MIN_SNAPSHOTS_TO_KEEP, "1");
+          TableProperties.METADATA_DELETE_AFTER_COMMIT_ENABLED,
+          "true",
+          TableProperties.METADATA_PREVIOUS_VERSIONS_MAX,
+          "5",
+          TableProperties.MIN_SNAPSHOTS_TO_KEEP,
+          "1",
+          // A statement of another engine then says which rows it has changed, and no others.
+          TableProperties.DELETE_MODE,
+          MERGE_ON_READ,
+          TableProperties.UPDATE_MODE,
+          MERGE_ON_READ,
+          TableProperties.MERGE_MODE,
+          MERGE_ON_READ);
 
   private final FileIO io;
   private final String location;

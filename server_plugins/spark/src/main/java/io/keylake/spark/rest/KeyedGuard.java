@@ -32,12 +32,18 @@ final class KeyedGuard {
    * @param change what the client wants, behind "cannot be"
    */
   static void checkChange(Call call, TableIdentifier name, String change) {
-    if (!call.request().isOfMergingClient()
-        && found(call.catalog(), name).filter(KeyedSchema::isKeyed).isPresent()) {
+    if (keyed(call, name).isPresent()) {
       throw RequestRefused.forbidden(
           "table %s is keyed, and cannot be %s by an engine that does not know its versions; %s"
               .formatted(name, change, INSTEAD));
     }
+  }
+
+  /** The table, if it is keyed and the client does not merge. */
+  static Optional<Table> keyed(Call call, TableIdentifier name) {
+    return call.request().isOfMergingClient()
+        ? Optional.empty()
+        : found(call.catalog(), name).filter(KeyedSchema::isKeyed);
   }
 
   /** Refuses to make a table keyed that is created, or that is there. */
@@ -49,14 +55,13 @@ final class KeyedGuard {
     }
   }
 
-  /** Refuses a commit to a keyed table, and one that makes a table keyed. */
+  /** Refuses a commit that makes a table keyed. */
   static void checkCommit(Call call, TableIdentifier name, UpdateTableRequest commit) {
     for (MetadataUpdate update : commit.updates()) {
       if (update instanceof MetadataUpdate.SetProperties set) {
         checkProperties(call, name, set.updated());
       }
     }
-    checkChange(call, name, "changed");
   }
 
   /** Refuses to register a keyed table, or another one in its place. */

@@ -2,7 +2,9 @@ package io.keylake.spark.rest;
 
 import java.time.Duration;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.rest.requests.UpdateTableRequest;
 import org.apache.iceberg.rest.responses.LoadTableResponse;
 import org.jspecify.annotations.Nullable;
 
@@ -15,4 +17,13 @@ public interface KeyedTables {
    * @param freshness how old the answer may be; null where the client does not say it
    */
   LoadTableResponse load(TableIdentifier name, Table table, @Nullable Duration freshness);
+
+  /**
+   * Takes a commit to what such a client has loaded, and answers as {@link #load} does.
+   *
+   * @param catalog that has the table
+   * @param table as the catalog has it now
+   */
+  LoadTableResponse commit(
+      Catalog catalog, TableIdentifier name, Table table, UpdateTableRequest commit);
 }

@@ -104,7 +104,10 @@ record TableCalls(KeyedTables keyed) {
     UpdateTableRequest request =
         Messages.parsed(call.request().body(), UpdateTableRequestParser::fromJson);
     KeyedGuard.checkCommit(call, call.table(), request);
-    return answer(CatalogHandlers.updateTable(call.catalog(), call.table(), request));
+    return answer(
+        KeyedGuard.keyed(call, call.table())
+            .map(table -> keyed.commit(call.catalog(), call.table(), table, request))
+            .orElseGet(() -> CatalogHandlers.updateTable(call.catalog(), call.table(), request)));
   }
 
   Answer drop(Call call) {

@@ -6,9 +6,11 @@ import io.keylake.spark.engine.StreamUpdates;
 import io.keylake.spark.read.scan.StatementRead;
 import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.isolation.Isolation;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.Arrays;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.spark.SparkV2Filters;
@@ -136,9 +138,25 @@ public final class KeyedWriteBuilder
       return replaces;
     }
     StatementRead statement = read;
+    Long readAt = options.readAt();
+    if (readAt != null) {
+      return new Effect.AddsToRead(() -> isolation(readAt));
+    }
     return statement == null
         ? new Effect.Adds(options.businessTime())
         : new Effect.AddsToRead(() -> statement.isolation(schema));
+  }
+
+  /** The rows were made of all of what was read, by somebody who says at which commit. */
+  private Isolation isolation(long readAt) {
+    String property = TableProperties.MERGE_ISOLATION_LEVEL;
+    return new Isolation(
+        schema,
+        property,
+        Isolation.level(table.properties(), property),
+        readAt,
+        null,
+        counts -> Expressions.alwaysTrue());
   }
 
   /** Leaves all rows out of the next snapshot of a branch, and opens no file. */

@@ -35,6 +35,8 @@ import org.jspecify.annotations.Nullable;
  * @param watermarkDelay of the batches of a stream: each is a watermark so many microseconds before
  *     the newest event time, which is in the ordering column; null for none
  * @param adopts the foreign commit whose rows these are; null for all others
+ * @param readAt the commit that the rows were made of, so that the write conflicts with later ones;
+ *     null where nothing was read
  */
 public record WriteOptions(
     Verb verb,
@@ -49,6 +51,7 @@ public record WriteOptions(
     @Nullable Instant businessTime,
     @Nullable Long watermarkDelay,
     @Nullable Adopted adopts,
+    @Nullable Long readAt,
     @Nullable Long targetFileSize)
     implements Serializable {
   /** The delay of the watermark, in microseconds. */
@@ -77,6 +80,7 @@ public record WriteOptions(
           WATERMARK_DELAY,
           "adopts",
           "adopts_at",
+          "read_at",
           "target-file-size-bytes");
 
   /** A foreign commit, and where its branch stood when the rows were read. */
@@ -125,6 +129,7 @@ public record WriteOptions(
         time(options, BUSINESS_TIME),
         number(options, WATERMARK_DELAY),
         adopted(options),
+        number(options, "read_at"),
         number(options, "target-file-size-bytes"));
   }
 
@@ -149,6 +154,7 @@ public record WriteOptions(
         businessTime,
         watermarkDelay,
         adopts,
+        readAt,
         targetFileSize);
   }
 

@@ -1,0 +1,179 @@
+package io.keylake.spark.mergedstate;
+
+import io.keylake.spark.adoption.AdoptedRows;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.adoption.AdoptedCommit;
+import io.keylake.tables.adoption.AdoptedTable;
+import io.keylake.tables.branches.MergedBranch;
+import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.Reducer;
+import io.keylake.tables.spec.TableSpec;
+import io.keylake.tables.spec.TableSpec.Versions;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.apache.iceberg.BaseTable;
+import org.apache.iceberg.DataOperations;
+import org.apache.iceberg.MetadataUpdate;
+import org.apache.iceberg.MetadataUpdate.AddSnapshot;
+import org.apache.iceberg.MetadataUpdate.SetSnapshotRef;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotRef;
+import org.apache.iceberg.StaticTableOperations;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.exceptions.ForbiddenException;
+import org.apache.iceberg.rest.requests.UpdateTableRequest;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.util.QuotingUtils;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A commit of an engine that does not merge, to the merged state that it has loaded, as a write to
+ * the keyed table:
+ *
+ * <ol>
+ *   <li>Rows of its data files are upserts, at the version that the rule of the table gives. Rows
+ *       that it has removed, by deletion vectors, equality deletes or with their files, are
+ *       deletes.
+ *   <li>A commit that removes rows has read the state: it conflicts with commits that came since.
+ *   <li>The write has the idempotency key of the snapshot, so that a commit that is sent again is
+ *       made once.
+ * </ol>
+ *
+ * @param commit what has happened to rows
+ * @param readAt the commit of main that was read; null for a commit that only appends
+ */
+record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nullable Long readAt) {
+  private static final String KEY = "iceberg-snapshot-";
+
+  /**
+   * The write of a request; empty where it was made before.
+   *
+   * @param now the state as it is served
+   */
+  static Optional<ForeignWrite> of(
+      Table table, TableIdentifier name, TableMetadata now, UpdateTableRequest request) {
+    Snapshot snapshot = snapshot(name, request.updates());
+    String key = KEY + snapshot.snapshotId();
+    boolean isMade =
+        !new CommitLog(table, null)
+            .entries(entry -> key.equals(entry.idempotencyKey()), 1)
+            .isEmpty();
+    if (isMade) {
+      return Optional.empty();
+    }
+    request.requirements().forEach(each -> each.validate(now)); // a conflict, if the state moved on
+    KeyedSchema schema = KeyedSchema.of(table);
+    boolean isAppend = DataOperations.APPEND.equals(snapshot.operation());
+    check(name, schema, snapshot, isAppend);
+    TableMetadata with =
+        TableMetadata.buildFrom(now).setBranchSnapshot(snapshot, SnapshotRef.MAIN_BRANCH).build();
+    Table foreign = new BaseTable(new StaticTableOperations(with, table.io()), table.name());
+    List<NestedField> keyColumns =
+        foreign.schema().columns().stream()
+            .filter(field -> schema.spec().key().contains(field.name()))
+            .toList();
+    AdoptedTable state = new AdoptedTable(foreign, name.toString(), keyColumns);
+    AdoptedCommit commit = AdoptedCommit.of(state, snapshot);
+    return Optional.of(new ForeignWrite(state, commit, key, isAppend ? null : source(now)));
+  }
+
+  private static @Nullable Long source(TableMetadata state) {
+    Snapshot head = state.currentSnapshot();
+    return head == null ? null : Long.valueOf(head.summary().get(MergedBranch.SOURCE));
+  }
+
+  private static Snapshot snapshot(TableIdentifier name, List<MetadataUpdate> updates) {
+    Snapshot found = null;
+    for (MetadataUpdate update : updates) {
+      if (update instanceof AddSnapshot added && found == null) {
+        found = added.snapshot();
+      } else if (!(update instanceof SetSnapshotRef ref
+          && ref.name().equals(SnapshotRef.MAIN_BRANCH))) {
+        throw refused(
+            name,
+            "takes rows of other engines in one commit to main, and no other change (%s)"
+                .formatted(update.getClass().getSimpleName()));
+      }
+    }
+    if (found == null) {
+      throw refused(name, "takes rows of other engines, and the commit has none");
+    }
+    return found;
+  }
+
+  private static void check(
+      TableIdentifier name, KeyedSchema schema, Snapshot snapshot, boolean isAppend) {
+    TableSpec spec = schema.spec();
+    if (DataOperations.REPLACE.equals(snapshot.operation())) {
+      throw refused(name, "is compacted by keylake alone");
+    }
+    if (spec.versions() == Versions.EXPLICIT && spec.ordering() == null) {
+      throw refused(name, "has versions that each write states, which rows of other engines lack");
+    }
+    if (isAppend) {
+      return;
+    }
+    if (spec.ordering() != null) {
+      throw refused(
+          name,
+          "is ordered by column '%s', of which a deleted row has no new value; rows can be appended"
+              .formatted(spec.ordering()));
+    }
+    List<String> combined =
+        schema.values().stream()
+            .map(NestedField::name)
+            .filter(column -> spec.reducer(column).kind() != Reducer.Kind.LATEST)
+            .toList();
+    if (!combined.isEmpty()) {
+      throw refused(
+          name,
+          "combines column '%s' of several writes, so that a changed row says no contribution; rows can be appended"
+              .formatted(combined.get(0)));
+    }
+  }
+
+  private static ForbiddenException refused(TableIdentifier name, String why) {
+    return new ForbiddenException(
+        "table %s is keyed, and %s; use keylake, or Spark with its plug-in, for all else",
+        name, why);
+  }
+
+  /** Writes the rows, unless somebody else was first. */
+  void make(String catalog, TableIdentifier name, Table table) {
+    if (commit.isEmpty()) {
+      return;
+    }
+    SparkSession session = SparkSession.getDefaultSession().get().newSession();
+    SparkSession.setActiveSession(session);
+    String target =
+        Stream.concat(
+                Stream.of(catalog),
+                Stream.concat(Arrays.stream(name.namespace().levels()), Stream.of(name.name())))
+            .map(QuotingUtils::quoteIdentifier)
+            .collect(Collectors.joining("."));
+    try (AdoptedRows rows = AdoptedRows.of(state, target)) {
+      AdoptedRows.Writing writing = rows.withoutVersion(commit);
+      Map<String, String> options = new HashMap<>(writing.options());
+      options.put("idempotency_key", key);
+      if (readAt != null) {
+        options.put("read_at", String.valueOf(readAt));
+      }
+      writing.rows().writeTo(target).options(options).append();
+    } catch (NoSuchTableException e) {
+      throw new KeylakeException(
+          KeylakeException.Kind.NOT_FOUND, "table %s was dropped meanwhile".formatted(name), e);
+    } finally {
+      SparkSession.clearActiveSession();
+    }
+  }
+}
