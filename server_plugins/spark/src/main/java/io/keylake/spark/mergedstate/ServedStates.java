@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param usual how old a state may be where the client does not say it
  */
 public record ServedStates(SparkContext spark, Duration usual) implements KeyedTables {
-  /** How old a state may be, in seconds. */
+  /** The age that a state may have, in seconds. */
   public static final String FRESHNESS = "spark.keylake.catalog.freshness";
 
   private static final double DEFAULT_SECONDS = 1;

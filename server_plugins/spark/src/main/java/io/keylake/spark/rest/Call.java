@@ -52,7 +52,7 @@ record Call(Request request, Map<String, String> names, Catalog catalog) {
     return size;
   }
 
-  /** How old a merged state may be; null where the client does not say it. */
+  /** The age that a merged state may have; null where the client does not say it. */
   @Nullable Duration freshness() {
     String seconds = request.freshness().orElse("");
     if (seconds.isEmpty()) {
