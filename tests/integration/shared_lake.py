@@ -28,7 +28,11 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def lake(warehouse: Path) -> Iterator[kl.Lake]:
     """The lake that the tests of a worker share; each makes tables of its own, which pyiceberg opens at the end."""
     # Tests look at the files that they have written, so nobody may merge them meanwhile.
-    settings = {"spark.sql.session.timeZone": TIME_ZONE, "spark.keylake.maintenance.enabled": "false"}
+    settings = {
+        "spark.sql.session.timeZone": TIME_ZONE,
+        "spark.keylake.maintenance.enabled": "false",
+        "spark.keylake.catalog.port": "0",  # Iceberg's REST catalog listens, too
+    }
     with kl.connect(warehouse=warehouse, memory="2g", settings=settings) as lake:
         yield lake
         with closing(catalog_of(lake)) as catalog:

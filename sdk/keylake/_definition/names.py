@@ -6,6 +6,8 @@ Keys of snapshot summaries are read on the server only; Python gets what they sa
 from __future__ import annotations
 
 SPEC_PROPERTY = "keylake.spec"
+# The property of a REST catalog by which pyiceberg sends the header that says: this client merges keyed tables itself.
+MERGING_CLIENT = {"header.X-Keylake-Client": "merges"}
 
 
 class RelationOption:
@@ -27,5 +29,7 @@ class Setting:
     OWNER_PID = "spark.keylake.owner.pid"
     OWNER_SCRATCH = "spark.keylake.owner.scratch"
     PORT_FILE = "spark.keylake.port-file"
+    CATALOG_PORT = "spark.keylake.catalog.port"
+    CATALOG_PORT_FILE = "spark.keylake.catalog.port-file"
     ACCESS_POLICY = "spark.keylake.access.policy"
     MAINTENANCE_ENABLED = "spark.keylake.maintenance.enabled"

@@ -35,7 +35,14 @@ from typing import ClassVar
 from keylake._definition.names import Setting
 from keylake._display.progress import waiting
 from keylake._server.address import TOKEN
-from keylake._server.server import PORT_FILE, Setup, embedded_settings, find_jars, properties_text
+from keylake._server.server import (
+    CATALOG_PORT_FILE,
+    PORT_FILE,
+    Setup,
+    embedded_settings,
+    find_jars,
+    properties_text,
+)
 from keylake.errors import DefinitionError, ServerUnreachable, StoreFailed, check_type
 
 SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -108,6 +115,11 @@ class EmbeddedServer:
     def url(self) -> str:
         """The connection string; `localhost` by name, since pyspark sends a token anywhere else over TLS only."""
         return f"sc://localhost:{self.port}/;token={self._token}"
+
+    @property
+    def catalog_port(self) -> int:
+        """The port of the catalog for other engines, of a server whose settings have that of Iceberg's REST catalog."""
+        return int((self.scratch / CATALOG_PORT_FILE).read_text())
 
     @property
     def shared_folder(self) -> Path | None:

@@ -18,6 +18,7 @@ EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions,
 CATALOG_CLASS = "io.keylake.spark.KeylakeCatalog"
 PLUGIN_CLASS = "io.keylake.spark.KeylakePlugin"
 PORT_FILE = "port"  # in the scratch folder
+CATALOG_PORT_FILE = "catalog-port"  # in the same folder, of a server that serves its catalog to other engines
 
 _JAR_PATTERNS = (f"keylake-server-{VERSION}.jar", "iceberg-spark-runtime-*.jar", "sqlite-jdbc-*.jar")
 # A server without these works, and refuses what needs them. First our own, then Spark's reader of Kafka.
@@ -142,6 +143,7 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], scratch: Path) -> di
         # The system chooses the port when it is bound: one that is chosen before may be another process's by then.
         "spark.connect.grpc.binding.port": "0",
         Setting.PORT_FILE: str(scratch / PORT_FILE),
+        Setting.CATALOG_PORT_FILE: str(scratch / CATALOG_PORT_FILE),
         "spark.local.dir": str(scratch),
         # Hadoop sets the permissions of each file, and takes 022 for granted.
         "spark.hadoop.fs.permissions.umask-mode": f"{_umask():03o}",

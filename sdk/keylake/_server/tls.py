@@ -1,8 +1,9 @@
 """The TLS end of a server: what clients of other machines connect to, since Spark's Connect server has no TLS.
 
     client ── TLS 1.2 or newer, HTTP/2 ──▶ TlsEnd in this process ── loopback ──▶ Connect server
+    engine ── the same, HTTP/1.1 ────────▶ another TlsEnd ────────── loopback ──▶ its catalog for other engines
 
-It passes bytes on and looks at none of them: the token is checked by the Connect server. Of each direction of a
+It passes bytes on and looks at none of them: the token is checked by the server behind. Of each direction of a
 connection it holds no more than the buffers of both sockets' streams; then it stops reading until they are drained.
 """
 
@@ -15,7 +16,7 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import NoReturn, cast
+from typing import Literal, NoReturn, cast
 
 from keylake.errors import DefinitionError
 
@@ -25,21 +26,27 @@ HANDSHAKE_LIMIT_SECONDS = 10.0
 LINGER_SECONDS = 5.0
 LOOPBACK = "127.0.0.1"
 
+# What the server behind speaks: HTTP/2 or HTTP/1.1, by the names that TLS has for them.
+Protocol = Literal["h2", "http/1.1"]
+
 
 class TlsEnd:
     """Listens with a certificate; connections wait until `passing_on_to` says where they lead."""
 
-    def __init__(self, host: str, port: int, certificate: Path, key: Path) -> None:
+    def __init__(
+        self, host: str, port: int, certificate: Path, key: Path, *, protocol: Protocol = "h2", option: str = "--port"
+    ) -> None:
         self._files = (certificate, key)
         self._loaded = self._changed_at()
         self._context, self.name = _checked(*self._files)
+        self._context.set_alpn_protocols([protocol])
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             self._socket = socket.create_server((host, port), family=family)
         except OSError as error:
             raise DefinitionError(
                 f"The server cannot listen on {host}, port {port}: {error.strerror}. "
-                "Name an address of this machine with --host, and a port that is free with --port."
+                f"Name an address of this machine with --host, and a port that is free with {option}."
             ) from None
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # clients that are gone are noticed
         self.port: int = self._socket.getsockname()[1]
@@ -141,7 +148,6 @@ def _checked(certificate: Path, key: Path) -> tuple[ssl.SSLContext, str]:
 
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["h2"])
     try:
         context.load_cert_chain(certificate, key, passphrase)
     except ssl.SSLError as error:

@@ -28,7 +28,7 @@ from keylake._server.server import (
     check_catalog_name,
     find_jars,
 )
-from keylake._server.tls import LOOPBACK, TlsEnd
+from keylake._server.tls import LOOPBACK, Protocol, TlsEnd
 from keylake.cli.deployment import AWS_BUNDLE, AWS_BUNDLE_JAR, IMAGE_FOLDER, Deployment, Form
 from keylake.cli.opened import USUAL_CATALOG, USUAL_LAKE
 from keylake.cli.shown import JsonOption, show, tell
@@ -63,21 +63,33 @@ def serve(
     policy: Annotated[
         Path | None, typer.Option(help="The access policy in YAML; clients have tokens of their own then.")
     ] = None,
+    catalog_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, help="The port of Iceberg's REST catalog for other engines; 0 takes a free one."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Serve a directory to other processes. They come by Spark Connect, until the command is ended.
 
     Clients need the token, which is that of KEYLAKE_TOKEN or one that is made and kept in a file of the lake that only
-    its owner reads. Other machines need TLS: --host 0.0.0.0 --tls-certificate FILE --tls-key FILE.
+    its owner reads. Other machines need TLS: --host 0.0.0.0 --tls-certificate FILE --tls-key FILE. Engines without the
+    plug-in come by Iceberg's REST catalog, with the same token: --catalog-port 8181.
     """
-    end = _tls_end(host, port, tls_certificate, tls_key)
-    if end is None:
-        _check_port(port)
+    if policy is not None and catalog_port is not None:
+        raise typer.BadParameter("--catalog-port does not go with --policy, which that catalog does not enforce yet")
+    end = _tls_end(host, port, tls_certificate, tls_key, "h2", "--port")
+    catalog_end = None
+    if catalog_port is not None:
+        catalog_end = _tls_end(host, catalog_port, tls_certificate, tls_key, "http/1.1", "--catalog-port")
     warehouse = checked_warehouse(lake)
     token, file = os.environ.get(TOKEN), None
     if policy is None and not token:
         token, file = _kept_token(warehouse)
     settings: tuple[tuple[str, str], ...] = (("spark.connect.grpc.binding.port", str(0 if end else port)),)
+    if catalog_port is not None:
+        settings += ((Setting.CATALOG_PORT, str(0 if catalog_end else catalog_port)),)
     if policy is not None:
         settings += ((Setting.ACCESS_POLICY, str(policy.absolute())),)
         token = token or secrets.token_urlsafe(32)  # of no principal: the command asks its server nothing
@@ -85,13 +97,27 @@ def serve(
     signal.signal(signal.SIGTERM, lambda *_: server.stop())
     try:
         address = f"sc://{end.name}:{end.port}/;use_ssl=true" if end else f"sc://localhost:{server.port}"
+        uri = None if catalog_port is None else _catalog_uri(server, catalog_end)
         if as_json:
-            show({"lake": address, "token_file": file and str(file), "log": str(server.log)}, as_json)
+            show(
+                {
+                    "lake": address,
+                    "token_file": file and str(file),
+                    "log": str(server.log),
+                    "catalog_uri": uri,
+                    "warehouse": catalog,
+                },
+                as_json,
+            )
         else:
             said = f"$(cat {shlex.quote(str(file))})" if file else f"${{{TOKEN}}}"
             typer.echo(f"export KEYLAKE_LAKE={shlex.quote(address)}{'' if policy else f' {TOKEN}={said}'}")
+            if uri is not None:
+                typer.echo(_for_pyiceberg(catalog, uri, said))
         tell(f"serving {warehouse}; Ctrl-C ends it, and its log is {server.log}")
-        asyncio.run(_until_it_ends(server, end))
+        ends = [(end, server.port)] if end else []
+        ends += [(catalog_end, server.catalog_port)] if catalog_end else []
+        asyncio.run(_until_it_ends(server, ends))
     finally:
         server.stop()
 
@@ -106,10 +132,27 @@ def token(as_json: JsonOption = False) -> None:
         typer.echo(f"token         {made}\ntoken_sha256  {digest}")
 
 
-def _tls_end(host: str, port: int, certificate: Path | None, key: Path | None) -> TlsEnd | None:
+def _catalog_uri(server: EmbeddedServer, end: TlsEnd | None) -> str:
+    """The address of Iceberg's REST catalog, as clients name it."""
+    return f"https://{end.name}:{end.port}" if end else f"http://{LOOPBACK}:{server.catalog_port}"
+
+
+def _for_pyiceberg(catalog: str, uri: str, token: str) -> str:
+    """The line that lets `pyiceberg.catalog.load_catalog` open the catalog by its name, in lower case.
+
+    >>> _for_pyiceberg("lake", "http://127.0.0.1:8181", "${KEYLAKE_TOKEN}").count("PYICEBERG_CATALOG__LAKE__")
+    3
+    """
+    words = {"URI": shlex.quote(uri), "WAREHOUSE": shlex.quote(catalog), "TOKEN": token}
+    return "export " + " ".join(f"PYICEBERG_CATALOG__{catalog.upper()}__{word}={is_}" for word, is_ in words.items())
+
+
+def _tls_end(
+    host: str, port: int, certificate: Path | None, key: Path | None, protocol: Protocol, option: str
+) -> TlsEnd | None:
     """The TLS end at which clients come in; none where only this machine is served."""
     if certificate is not None and key is not None:
-        return TlsEnd(host, port, certificate, key)
+        return TlsEnd(host, port, certificate, key, protocol=protocol, option=option)
     if certificate is not None or key is not None:
         raise typer.BadParameter("TLS needs both --tls-certificate and --tls-key")
     if host not in (LOOPBACK, "localhost"):
@@ -117,15 +160,20 @@ def _tls_end(host: str, port: int, certificate: Path | None, key: Path | None) -
             f"{host} can be reached from elsewhere, and tokens would cross the network in plain text: "
             f"add --tls-certificate and --tls-key, or leave out --host, which is {LOOPBACK} then"
         )
+    _check_port(port, option)
     return None
 
 
-async def _until_it_ends(server: EmbeddedServer, end: TlsEnd | None) -> None:
-    async with end.passing_on_to(server.port) if end else contextlib.nullcontext():
+async def _until_it_ends(server: EmbeddedServer, ends: list[tuple[TlsEnd, int]]) -> None:
+    """Passes connections on, from each end to its port of the server, for as long as the server runs."""
+    async with contextlib.AsyncExitStack() as passing:
+        for end, port in ends:
+            await passing.enter_async_context(end.passing_on_to(port))
         while server.is_alive:
             await asyncio.sleep(0.5)
             try:
-                if end and end.is_renewed():
+                renewed = [end.is_renewed() for end, _ in ends]
+                if any(renewed):
                     tell("new connections get the new certificate")
             except KeylakeError as error:
                 tell(f"the certificate stays as it was: {error}")
@@ -161,14 +209,14 @@ def _is_private(file: Path) -> bool:
     return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
 
 
-def _check_port(port: int) -> None:
+def _check_port(port: int, option: str) -> None:
     """A port that is taken is told before a server is started."""
     try:
         socket.create_server((LOOPBACK, port)).close()
     except OSError as error:
         raise DefinitionError(
             f"The server cannot listen on {LOOPBACK}, port {port}: {error.strerror}. Name a port that is free with "
-            "--port; 0 takes one."
+            f"{option}; 0 takes one."
         ) from None
 
 

@@ -19,6 +19,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, NotInstalledError
 from pyiceberg.table import Table as IcebergTable
 
+from keylake._definition.names import MERGING_CLIENT
 from keylake.errors import (
     DefinitionError,
     KeylakeError,
@@ -66,7 +67,7 @@ def _keeping(name: str, catalog: Catalog) -> Catalog:
         from keylake.local.rest_catalog import KeptRestCatalog
 
         catalog.close()
-        return KeptRestCatalog(name, **catalog.properties)
+        return KeptRestCatalog(name, **(MERGING_CLIENT | catalog.properties))
     return catalog
 
 
