@@ -10,6 +10,7 @@ import org.apache.iceberg.catalog.SupportsNamespaces;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.catalog.ViewCatalog;
 import org.jspecify.annotations.Nullable;
+import org.apache.iceberg.rest.RESTUtil;
 
 /**
  * A request that a route has taken.
@@ -33,13 +34,18 @@ record Call(Request request, Map<String, String> names, Catalog catalog) {
     return TableIdentifier.of(namespace(), named("view"));
   }
 
-  /** The namespace that a list is asked for; the top where none is named. */
+  /**
+   * The namespace that a list is asked for; the top where none is named. PyIceberg encodes its
+   * levels twice, so the name is decoded once more where there is no namespace of that name.
+   */
   Namespace parent() {
-    return request
-        .parameter("parent")
-        .filter(each -> !each.isEmpty())
-        .map(Call::namespace)
-        .orElse(Namespace.empty());
+    String levels = request.parameter("parent").orElse("");
+    if (levels.isEmpty()) {
+      return Namespace.empty();
+    }
+    Namespace named = namespace(levels);
+    Namespace decoded = namespace(RESTUtil.decodePathSegment(levels));
+    return named.equals(decoded) || namespaces().namespaceExists(named) ? named : decoded;
   }
 
   /** The size of a page; empty where all of a list is wanted. */

@@ -17,6 +17,7 @@ import org.apache.iceberg.SchemaParser;
 import org.apache.iceberg.SortOrderParser;
 import org.apache.iceberg.catalog.Namespace;
 import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.exceptions.UnprocessableEntityException;
 import org.apache.iceberg.rest.requests.CreateNamespaceRequest;
 import org.apache.iceberg.rest.requests.CreateTableRequest;
 import org.apache.iceberg.rest.requests.RenameTableRequest;
@@ -149,7 +150,7 @@ final class Messages {
   private static <T> T built(Building<T> building) {
     try {
       return building.build();
-    } catch (RequestRefused e) {
+    } catch (RequestRefused | UnprocessableEntityException e) {
       throw e;
     } catch (RuntimeException e) {
       throw unusable(e);
