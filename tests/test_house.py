@@ -82,6 +82,7 @@ ROOMS_OF_TESTS = {
     "access",
     "clients",
     "catalogs",
+    "rest",
     "golden",
     "reducers",
     "notebooks",

@@ -1,0 +1,103 @@
+"""Keyed tables through the REST catalog: clients that merge have them, others are refused."""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.exceptions import ForbiddenError, RESTError
+from pyiceberg.table import Table
+
+import keylake as kl
+import keylake.local
+from integration.catalogs.conftest import opened_by_spark
+from integration.rest.endpoint import Endpoint
+from integration.twin import fresh_name
+
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("a", pa.int64())])
+
+
+@pytest.fixture(scope="module")
+def keyed(lake: kl.Lake) -> kl.KeyedTable:
+    table = lake.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("served"), key="id", buckets=2))
+    table.upsert([{"id": 1, "a": 1}])
+    return table
+
+
+@pytest.fixture(scope="module")
+def raw(endpoint: Endpoint, keyed: kl.KeyedTable) -> Table:
+    """The table as a client has it that says that it merges."""
+    catalog = load_catalog("merging", **endpoint.properties(), **{"header.X-Keylake-Client": "merges"})
+    return catalog.load_table(keyed.name)
+
+
+CHANGES: dict[str, Callable[[Catalog, Table, str], object]] = {
+    "changed": lambda plain, raw, name: plain.commit_table(raw, (), ()),
+    "dropped": lambda plain, raw, name: plain.drop_table(name),
+    "renamed": lambda plain, raw, name: plain.rename_table(name, f"{name}_new"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_another_client_does_not_change_a_keyed_table(
+    plain: Catalog, raw: Table, keyed: kl.KeyedTable, change: str
+) -> None:
+    with pytest.raises(ForbiddenError, match=f"is keyed, and cannot be {change} by .*; use keylake, or Spark with its"):
+        CHANGES[change](plain, raw, keyed.name)
+    assert [(row.id, row.a) for row in keyed.read().collect()] == [(1, 1)]
+
+
+def test_another_client_does_not_purge_a_keyed_table(plain: Catalog, keyed: kl.KeyedTable) -> None:
+    with pytest.raises(ForbiddenError, match="is keyed, and cannot be dropped"):
+        plain.purge_table(keyed.name)
+
+
+def test_another_client_does_not_load_a_keyed_table(plain: Catalog, keyed: kl.KeyedTable) -> None:
+    with pytest.raises(RESTError, match=r"is keyed, and its merged state is not served .*; read it with keylake"):
+        plain.load_table(keyed.name)
+    assert plain.table_exists(keyed.name)
+
+
+def test_another_client_makes_no_keyed_table(plain: Catalog, raw: Table, keyed: kl.KeyedTable) -> None:
+    spec = {"keylake.spec": raw.properties["keylake.spec"]}
+    refused = "cannot get the property keylake.spec from an engine that does not know keyed tables"
+    with pytest.raises(ForbiddenError, match=refused):
+        plain.create_table("served.mine", SCHEMA, properties=spec)
+    with pytest.raises(ForbiddenError, match=refused), plain.create_table_transaction("served.mine", SCHEMA) as staged:
+        staged.set_properties(spec)
+    with pytest.raises(ForbiddenError, match=refused):
+        plain.register_table("served.mine", raw.metadata_location)
+    assert not plain.table_exists("served.mine")
+    table = plain.create_table("served.mine", SCHEMA)
+    with pytest.raises(ForbiddenError, match=refused), table.transaction() as change:
+        change.set_properties(spec)
+    plain.drop_table("served.mine")
+    with pytest.raises(RESTError, match=r"the metadata of .* could not be read: .*"):
+        plain.register_table("served.mine", f"{raw.metadata_location}.gone")
+
+
+def test_another_server_with_the_plug_in(lake: kl.Lake, endpoint: Endpoint) -> None:
+    over = opened_by_spark(lake, "over_rest", endpoint.properties())
+    table = over.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("served"), key="id", buckets=2))
+    table.upsert([{"id": 1, "a": 1}, {"id": 2, "a": 2}])
+    table.update([{"id": 1, "a": 3}])
+    table.delete([{"id": 2}])
+    table.compact("full")
+    with pytest.raises(kl.TableExists):
+        over.create(table.spec)
+    behind = lake.table(table.name)
+    assert [(row.id, row.a) for row in behind.read().collect()] == [(1, 3)]
+    assert [each.snapshot_id for each in behind.history()] == [each.snapshot_id for each in table.history()]
+    over.drop(table.name)
+    assert table.name not in lake.tables()
+
+
+def test_reads_and_writes_without_a_server_of_spark(lake: kl.Lake, endpoint: Endpoint) -> None:
+    with keylake.local.open(properties=endpoint.properties(), catalog="anything") as here:
+        made = here.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("served"), key="id", buckets=2))
+        made.update([{"id": 1, "a": 1}, {"id": 2, "a": 2}])
+        table = lake.table(made.name)
+        table.upsert([{"id": 1, "a": 3}])
+        assert sorted(made.read().to_arrow()["a"].to_pylist()) == [2, 3]
+        assert made.name in here.tables()
+        assert repr(made.get(id=1)) == repr(table.get(id=1))
