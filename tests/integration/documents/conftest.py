@@ -19,7 +19,11 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kl.Lake]:
     folder = tmp_path_factory.mktemp("reader")
     for name, text in modules_of(blocks(DOCUMENTS / "guide.md")).items():
         (folder / f"{name}.py").write_text(text)
-    settings = {"spark.keylake.reducers": "features.Range", "spark.sql.shuffle.partitions": "2"}
+    settings = {
+        "spark.keylake.reducers": "features.Range",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.keylake.catalog.port": "0",
+    }
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)
         patched.syspath_prepend(folder)

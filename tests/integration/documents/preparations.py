@@ -103,6 +103,10 @@ with kl.connect() as opened:
     ).collect()
     opened.table("shop.users").upsert([{"user_id": 7, "city": "Oslo", "clicks": 6}])
 """
+CATALOG = """
+import keylake as kl
+uri, token = f"http://127.0.0.1:{lake._server.catalog_port}", lake._server.url.partition(";token=")[2]
+"""
 
 EXPORT = """
 lake.spark.sql("SELECT id, id % 2 AS spend, DATE '2026-11-01' AS day FROM range(10)").write.partitionBy("day").parquet(
@@ -134,6 +138,7 @@ BEFORE: dict[tuple[str, str], str] = {
     ("migration.md", "From plain Iceberg"): EVENTS + PLAIN,
     ("migration.md", "From Hudi"): HUDI,
     ("migration.md", "From Flink upsert tables"): UPSERTED,
+    ("catalog.md", "PyIceberg"): CATALOG,
     ("operations.md", "Sizing of buckets"): PROFILE.replace("features.profile", "features.sized"),
     ("operations.md", "Plain tables with equality deletes"): EVENTS + PLAIN,
     ("operations.md", "Plain tables and Parquet files that become keyed tables"): EXPORT,
