@@ -9,8 +9,8 @@ import org.apache.iceberg.catalog.Namespace;
 import org.apache.iceberg.catalog.SupportsNamespaces;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.catalog.ViewCatalog;
-import org.jspecify.annotations.Nullable;
 import org.apache.iceberg.rest.RESTUtil;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A request that a route has taken.

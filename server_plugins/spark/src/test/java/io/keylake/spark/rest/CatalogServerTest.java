@@ -14,8 +14,15 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.catalog.Catalog;
+import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.rest.requests.UpdateTableRequest;
+import org.apache.iceberg.rest.responses.LoadTableResponse;
 import org.apache.spark.SparkConf;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -29,8 +36,22 @@ class CatalogServerTest {
     return conf;
   }
 
+  /** The tests ask for no table. */
+  private static final class NoTables implements KeyedTables {
+    @Override
+    public LoadTableResponse load(TableIdentifier name, Table table, @Nullable Duration freshness) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public LoadTableResponse commit(
+        Catalog catalog, TableIdentifier name, Table table, UpdateTableRequest commit) {
+      throw new UnsupportedOperationException();
+    }
+  }
+
   private static CatalogServer start(SparkConf conf) {
-    return CatalogServer.start(conf, "io.keylake.spark.KeylakeCatalog", new RefusedKeyedTables());
+    return CatalogServer.start(conf, "io.keylake.spark.KeylakeCatalog", new NoTables());
   }
 
   private static void assertRefused(SparkConf conf, String sentence) {
