@@ -1,25 +1,44 @@
 """Engines that do not merge write to keyed tables through the REST catalog: rows become upserts and deletes."""
 
+import re
+from concurrent.futures import ThreadPoolExecutor
+
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.connect.session import SparkSession
 
 import keylake as kl
+from integration.catalogs.lossy_proxy import lossy
 from integration.rest.endpoint import Endpoint
 from integration.twin import fresh_name
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("a", pa.int64()), ("t", pa.string())])
 
 
+def opened_strangely(lake: kl.Lake, endpoint: Endpoint, catalog: str, uri: str | None = None) -> str:
+    """Names a catalog of Iceberg's own class over the REST catalog, in the session of the lake."""
+    settings = endpoint.properties() | {"header.X-Keylake-Freshness": "0", "cache-enabled": "false"}
+    lake.spark.conf.set(f"spark.sql.catalog.{catalog}", "org.apache.iceberg.spark.SparkCatalog")
+    for name, value in (settings | {"uri": uri or endpoint.uri}).items():
+        lake.spark.conf.set(f"spark.sql.catalog.{catalog}.{name}", value)
+    return catalog
+
+
 @pytest.fixture(scope="module")
 def stock(lake: kl.Lake, endpoint: Endpoint) -> SparkSession:
-    """A session in which a catalog of Iceberg's own class is over the REST catalog."""
-    settings = endpoint.properties() | {"header.X-Keylake-Freshness": "0", "cache-enabled": "false"}
-    lake.spark.conf.set("spark.sql.catalog.strange", "org.apache.iceberg.spark.SparkCatalog")
-    for name, value in settings.items():
-        lake.spark.conf.set(f"spark.sql.catalog.strange.{name}", value)
+    """A session with such a catalog by the name of strange."""
+    opened_strangely(lake, endpoint, "strange")
     return lake.spark
+
+
+def error_of(lake: kl.Lake, statement: str) -> str | None:
+    """What a statement has failed with; None where it was made."""
+    try:
+        lake.spark.sql(statement).collect()
+    except PySparkException as error:
+        return str(error)
+    return None
 
 
 def created(lake: kl.Lake, **words: object) -> kl.KeyedTable:
@@ -102,3 +121,40 @@ def test_tables_whose_rule_cannot_say_it(lake: kl.Lake, stock: SparkSession) -> 
     with pytest.raises(PySparkException, match="combines column 'a' of several writes"):
         stock.sql(f"UPDATE strange.{summed.name} SET a = 1").collect()
     assert rows_of(summed) == [(1, 11, "x")]
+
+
+@pytest.mark.parametrize("fault", ["after_409", "after_503", "before_503", "after_cut", "before_409"])
+def test_an_answer_that_is_lost(lake: kl.Lake, endpoint: Endpoint, fault: str) -> None:
+    table = created(lake, reducers={"a": kl.Sum()})
+    table.update([{"id": 1, "a": 5}])
+    with lossy(endpoint.uri) as proxy:
+        catalog = opened_strangely(lake, endpoint, f"lossy_{fault}", proxy.uri)
+        lake.spark.table(f"{catalog}.{table.name}").collect()
+        proxy.lose = fault
+        told = error_of(lake, f"INSERT INTO {catalog}.{table.name} VALUES (1, 1, 'x')")
+        assert told is None or re.search("Commit ?[Ss]tate ?[Uu]nknown|Error occurred while processing POST", told), (
+            told
+        )
+        expected = [5 if told is not None and fault.startswith("before") else 6]
+        assert [row.a for row in table.read().collect()] == expected
+        lake.spark.sql(f"INSERT INTO {catalog}.{table.name} VALUES (1, 1, 'x')").collect()
+        assert [row.a for row in table.read().collect()] == [expected[0] + 1]
+
+
+def test_a_statement_conflicts_with_what_it_has_not_read(lake: kl.Lake, endpoint: Endpoint) -> None:
+    table = created(lake)
+    table.upsert([{"id": n, "a": 0, "t": "x"} for n in range(4)])
+    catalogs = [opened_strangely(lake, endpoint, f"writer_{number}") for number in range(3)]
+
+    def count_up(catalog: str) -> int:
+        done = 0
+        for _ in range(4):
+            told = error_of(lake, f"UPDATE {catalog}.{table.name} SET a = a + 1 WHERE id = 2")
+            assert told is None or re.search("Cannot commit|onflict|Found|Requirement failed", told), told
+            done += told is None
+        return done
+
+    with ThreadPoolExecutor(len(catalogs)) as threads:
+        done = sum(threads.map(count_up, catalogs))
+    assert done >= 3
+    assert [row.a for row in table.read().where("id = 2").collect()] == [done], "no update is lost"
