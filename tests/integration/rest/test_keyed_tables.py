@@ -1,12 +1,14 @@
 """Keyed tables through the REST catalog: clients that merge have them as they are stored, others cannot break them."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.exceptions import ForbiddenError, RESTError
+from pyiceberg.exceptions import BadRequestError, ForbiddenError, RESTError
 from pyiceberg.table import Table
+from pyiceberg.table.update import SetLocationUpdate
 
 import keylake as kl
 import keylake.local
@@ -65,6 +67,43 @@ def test_another_client_makes_no_keyed_table(plain: Catalog, raw: Table, keyed: 
     plain.drop_table("served.mine")
     with pytest.raises(RESTError, match=r"the metadata of .* could not be read: .*"):
         plain.register_table("served.mine", f"{raw.metadata_location}.gone")
+
+
+def test_another_client_puts_no_table_into_the_folder_of_a_keyed_one(plain: Catalog, raw: Table) -> None:
+    """Its files would be cleaned away with those that the keyed table does not need."""
+    inside = f"{raw.location()}/mine"
+    with pytest.raises(BadRequestError, match="lies inside the folder of a table"):
+        plain.create_table("served.inside", SCHEMA, location=inside)
+    with pytest.raises(BadRequestError, match="holds the whole warehouse"):
+        plain.create_table("served.inside", SCHEMA, location=raw.location().rsplit("/", 2)[0])
+    assert not plain.table_exists("served.inside")
+    plain.create_table("served.inside", SCHEMA)
+    moved = plain.load_table("served.inside")
+    with pytest.raises(BadRequestError, match="lies inside the folder of a table"):
+        plain.commit_table(moved, (), (SetLocationUpdate(location=inside),))
+    assert plain.load_table("served.inside").location() == moved.location()
+    plain.drop_table("served.inside")
+
+
+def test_writers_at_once_through_the_catalog(lake: kl.Lake, endpoint: Endpoint) -> None:
+    """Spark and clients without a server write to one keyed table; nothing is lost."""
+    over = opened_by_spark(lake, "over_busy", endpoint.properties())
+    table = over.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("served"), key="id", buckets=2))
+
+    def here(number: int) -> None:
+        with keylake.local.open(properties=endpoint.properties()) as opened:
+            for k in range(4):
+                opened.table(table.name).update([{"id": 10 * number + k, "a": k}])
+
+    def spark(number: int) -> None:
+        for k in range(4):
+            table.update([{"id": 10 * number + k, "a": k}])
+
+    with ThreadPoolExecutor(3) as threads:
+        for each in [threads.submit(write, number) for number, write in enumerate([here, spark, here])]:
+            each.result()
+    assert lake.table(table.name).read().count() == 12
+    assert len(lake.table(table.name).history()) == 12
 
 
 def test_another_server_with_the_plug_in(lake: kl.Lake, endpoint: Endpoint) -> None:

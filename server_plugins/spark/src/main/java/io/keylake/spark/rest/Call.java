@@ -17,8 +17,10 @@ import org.jspecify.annotations.Nullable;
  *
  * @param names the variable parts of the path, by their names in Iceberg's protocol
  * @param catalog that the path names
+ * @param warehouse the option of that name of the catalog; null where it has none
  */
-record Call(Request request, Map<String, String> names, Catalog catalog) {
+record Call(
+    Request request, Map<String, String> names, Catalog catalog, @Nullable String warehouse) {
   /** The sign between the levels of a namespace. */
   private static final String BETWEEN_LEVELS = "\u001f";
 

@@ -3,6 +3,7 @@ package io.keylake.spark.rest;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec;
+import io.keylake.tables.storage.Placement;
 import java.util.Map;
 import java.util.Optional;
 import org.apache.iceberg.MetadataUpdate;
@@ -11,9 +12,11 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableMetadataParser;
 import org.apache.iceberg.catalog.Catalog;
+import org.apache.iceberg.catalog.Catalog.TableBuilder;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.rest.requests.CreateTableRequest;
 import org.apache.iceberg.rest.requests.RegisterTableRequest;
 import org.apache.iceberg.rest.requests.UpdateTableRequest;
 
@@ -62,6 +65,29 @@ final class KeyedGuard {
         checkProperties(call, name, set.updated());
       }
     }
+    for (MetadataUpdate update : commit.updates()) {
+      if (update instanceof MetadataUpdate.SetLocation set && !call.request().isOfMergingClient()) {
+        checkApart(call, name, io(call.catalog(), name), set.location());
+      }
+    }
+  }
+
+  /**
+   * Refuses a table in the folder of another one, or around one: the cleaning of a keyed table
+   * removes files in its folder that are not its own.
+   */
+  static void checkPlace(Call call, TableIdentifier name, CreateTableRequest request) {
+    if (!call.request().isOfMergingClient()) {
+      TableBuilder builder = call.catalog().buildTable(name, request.schema());
+      Table staged = builder.withLocation(request.location()).createTransaction().table();
+      checkApart(call, name, staged.io(), staged.location());
+    }
+  }
+
+  private static void checkApart(Call call, TableIdentifier name, FileIO io, String location) {
+    new Placement(name.toString(), io, call.warehouse())
+        .checkNotAroundWarehouse(location)
+        .checkApart(location);
   }
 
   /** Refuses to register a keyed table, or another one in its place. */
@@ -74,17 +100,20 @@ final class KeyedGuard {
 
   private static TableMetadata registered(
       Catalog catalog, TableIdentifier name, RegisterTableRequest request) {
-    FileIO io =
-        found(catalog, name)
-            .map(Table::io)
-            .orElseGet(
-                () -> // nothing is stored
-                catalog.buildTable(name, new Schema()).createTransaction().table().io());
     try {
-      return TableMetadataParser.read(io, request.metadataLocation());
+      return TableMetadataParser.read(io(catalog, name), request.metadataLocation());
     } catch (RuntimeException e) {
       throw StoreFailure.loading(name.toString(), e);
     }
+  }
+
+  /** The files of a table that is there, or may be made. */
+  private static FileIO io(Catalog catalog, TableIdentifier name) {
+    return found(catalog, name)
+        .orElseGet(
+            () -> // nothing is stored
+            catalog.buildTable(name, new Schema()).createTransaction().table())
+        .io();
   }
 
   private static Optional<Table> found(Catalog catalog, TableIdentifier name) {

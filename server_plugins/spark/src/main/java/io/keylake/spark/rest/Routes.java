@@ -78,8 +78,9 @@ final class Routes {
             .findFirst()
             .orElseThrow();
     Map<String, String> names = route.names(request.path()).orElseThrow();
-    Catalog catalog = catalog(names.getOrDefault("prefix", ""));
-    return route.action().apply(new Call(request, names, catalog));
+    String name = names.getOrDefault("prefix", "");
+    Catalog catalog = catalog(name);
+    return route.action().apply(new Call(request, names, catalog, catalogs.warehouse(name)));
   }
 
   private static void checkMethod(Request request, List<String> allowed) {

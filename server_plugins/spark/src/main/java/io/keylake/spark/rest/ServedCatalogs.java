@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.spark.sql.SparkSession;
+import org.jspecify.annotations.Nullable;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -58,6 +59,11 @@ record ServedCatalogs(String implementation) {
       }
     }
     return found;
+  }
+
+  /** The option of that name of a catalog; null where it has none. */
+  @Nullable String warehouse(String name) {
+    return settings().get(SETTING + name + ".warehouse");
   }
 
   /** The catalog, without a cache of tables. */

@@ -40,6 +40,7 @@ record TableCalls(KeyedTables keyed) {
     CreateTableRequest request = Messages.newTable(call.request().body());
     TableIdentifier name = TableIdentifier.of(call.namespace(), request.name());
     KeyedGuard.checkProperties(call, name, request.properties());
+    KeyedGuard.checkPlace(call, name, request);
     return answer(
         request.stageCreate()
             ? CatalogHandlers.stageTableCreate(call.catalog(), call.namespace(), request)
