@@ -99,7 +99,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("statement", REFUSED)
-def test_statements_that_are_refused(lake: kl.Lake, stock: SparkSession, statement: str) -> None:
+def test_what_another_engine_may_not_do(lake: kl.Lake, stock: SparkSession, statement: str) -> None:
     table = created(lake)
     table.upsert([{"id": n, "a": n, "t": "x"} for n in range(8)])
     table.update([{"id": n, "a": -n} for n in range(3)])

@@ -44,9 +44,9 @@ def duck(endpoint: Endpoint) -> Iterator[duckdb.DuckDBPyConnection]:
 def stock(lake: kl.Lake, endpoint: Endpoint) -> SparkSession:
     """A session in which a catalog of Iceberg's own class is over the REST catalog."""
     settings = endpoint.properties() | NEWEST | {"cache-enabled": "false"}
-    lake.spark.conf.set("spark.sql.catalog.stock", "org.apache.iceberg.spark.SparkCatalog")
+    lake.spark.conf.set("spark.sql.catalog.plainly", "org.apache.iceberg.spark.SparkCatalog")
     for name, value in settings.items():
-        lake.spark.conf.set(f"spark.sql.catalog.stock.{name}", value)
+        lake.spark.conf.set(f"spark.sql.catalog.plainly.{name}", value)
     return lake.spark
 
 
@@ -72,7 +72,7 @@ def test_random_histories_by_the_catalog(
         found = {
             "pyiceberg": plain.scan().to_arrow(),
             "DuckDB": duck.execute(f'SELECT * FROM lake."{space}"."{name}"').to_arrow_table(),
-            "Spark": stock.table(f"stock.`{space}`.`{name}`").toArrow(),
+            "Spark": stock.table(f"plainly.`{space}`.`{name}`").toArrow(),
         }
         duck.execute("DETACH lake")
         for engine, rows in found.items():
