@@ -25,7 +25,12 @@ def test_a_second_server_over_the_catalog_of_the_first(lake: kl.Lake, endpoint: 
         "spark.sql.catalog.folder.warehouse": str(tmp_path / "folder"),
         "spark.sql.catalog.folder.cache-enabled": "true",
     }
-    settings = {"spark.sql.catalog.over": CATALOG, **over, **folder, "spark.keylake.catalog.port": "0"}
+    gone = {
+        "spark.sql.catalog.gone": CATALOG,
+        "spark.sql.catalog.gone.type": "rest",
+        "spark.sql.catalog.gone.uri": "http://127.0.0.1:9",
+    }
+    settings = {"spark.sql.catalog.over": CATALOG, **over, **folder, **gone, "spark.keylake.catalog.port": "0"}
     with connect_server(tmp_path / "lake", settings) as server, kl.connect(server.url, catalog="over") as second:
         table = second.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("second"), key="id", buckets=2))
         table.upsert([{"id": 1, "a": 1}, {"id": 2, "a": 2}])
@@ -59,4 +64,9 @@ def test_a_second_server_over_the_catalog_of_the_first(lake: kl.Lake, endpoint: 
         told = behind.ask("GET", "/v1/folder/namespaces/a/views")
         assert (told.status, told.error[1]) == (406, "catalog folder has no views")
         unknown = behind.ask("GET", "/v1/config?warehouse=x").error[1]
-        assert unknown.endswith("name one that it has as the warehouse: folder, lake, over")
+        assert unknown.endswith("name one that it has as the warehouse: folder, gone, lake, over")
+        away = behind.ask("GET", "/v1/config?warehouse=gone")
+        assert (away.status, away.error[0]) == (503, "ServiceUnavailableException")
+        assert away.error[1].startswith("catalog gone could not be read: the catalog does not answer (")
+        assert "answered by 503: [KEYLAKE_UNAVAILABLE] catalog gone could not be read" in server.log.read_text()
+        assert "\tat io.keylake.spark.rest" not in server.log.read_text()

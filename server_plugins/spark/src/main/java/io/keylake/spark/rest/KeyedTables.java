@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
 /** Keyed tables for clients that do not merge: what such a client loads in place of the table. */
 public interface KeyedTables {
   /**
-   * The answer to a client that loads the table.
+   * The answer to a client that loads the table. An answer with a metadata location gets a tag of
+   * it, and one without is sent whole each time.
    *
    * @param table as the catalog has it now
    * @param freshness how old the answer may be; null where the client does not say it
