@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-_CHANGES = (b"UPDATE iceberg_tables", b"DELETE FROM iceberg_tables")
+_CHANGES = (b"INSERT INTO iceberg_tables", b"UPDATE iceberg_tables", b"DELETE FROM iceberg_tables")
 
 
 class LossyDatabase:

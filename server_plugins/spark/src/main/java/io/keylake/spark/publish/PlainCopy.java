@@ -177,7 +177,14 @@ public final class PlainCopy {
         .forEach(mode -> properties.put(mode, "merge-on-read"));
     properties.put(OF, table.uuid().toString());
     try {
-      return catalog.createTable(into.ident(), schema, partitions.build(), properties);
+      CertainOperations.ofNew(
+              catalog
+                  .buildTable(into.ident(), schema)
+                  .withPartitionSpec(partitions.build())
+                  .withProperties(properties)
+                  .createTransaction())
+          .commitTransaction();
+      return catalog.loadTable(into.ident());
     } catch (AlreadyExistsException e) {
       return known();
     }
