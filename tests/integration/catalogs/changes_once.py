@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import keylake as kl
+from integration.sessions import clone_of
 from integration.twin import fresh_name
 from keylake_pipelines.multi_table.write import TableBatch, write_tables
 
@@ -155,6 +156,20 @@ def plain(table: kl.KeyedTable) -> None:
     table.serving.publish_iceberg(f"{table.name}_plain")
 
 
+def foreign(table: kl.KeyedTable, lake: kl.Lake) -> None:
+    """Another engine appends a row to the table."""
+    stock = {f"spark.sql.catalog.{lake.catalog}": "org.apache.iceberg.spark.SparkCatalog"}
+    with clone_of(lake, stock) as session:
+        session.sql(f"INSERT INTO {lake.catalog}.{table.name} (k, s) VALUES (3, 10)").collect()
+
+
+def adopted(table: kl.KeyedTable, _lake: kl.Lake) -> None:
+    """The commit that the verb gives is the one that the table has."""
+    given = table.commits.adopt(table.history()[0], rule="upsert", version=2)
+    newest = table.history()[0]
+    assert (given.snapshot_id, given.verb, given.rows) == (newest.snapshot_id, "adopt", 1)
+
+
 Verb = Callable[[kl.KeyedTable, kl.Lake], object]
 # What a verb does, what it adds to the sum, and in how many commits.
 VERBS: dict[str, tuple[Verb, int, int]] = {
@@ -189,6 +204,7 @@ VERBS: dict[str, tuple[Verb, int, int]] = {
     "a plain copy": (copied, 0, 0),
     "registration": (of_a_plain_table, 0, 0),
     "adoption": (followed, 0, 0),
+    "a foreign commit": (adopted, 10, 1),
     "cleaning": (cleaned, 0, -2),
 }
 # What a verb needs, done before answers are lost.
@@ -205,6 +221,8 @@ BEFORE: dict[str, Callable[[kl.KeyedTable], object]] = {
     "registration": plain,
     "adoption": plain,
 }
+# What others do beforehand.
+OTHERS: dict[str, Verb] = {"a foreign commit": foreign}
 
 
 def check(lake: kl.Lake, proxy: Losing, fault: str, verb: str) -> None:
@@ -212,6 +230,8 @@ def check(lake: kl.Lake, proxy: Losing, fault: str, verb: str) -> None:
     table = created(lake, fresh_name("lost"))
     if verb in BEFORE:
         BEFORE[verb](table)
+    if verb in OTHERS:
+        OTHERS[verb](table, lake)
     before = len(table.history(compactions=True))
     proxy.lose = fault
     act(table, lake)
