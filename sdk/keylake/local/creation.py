@@ -1,6 +1,6 @@
 """New tables without a server: the schema, partitions, sort order and properties that the server gives the same spec.
 
-    TableSpec -> NewTable (pure: what the metadata of the table says) -> created (the namespaces, and the table)
+    TableSpec -> NewTable (pure: what the metadata of the table says) -> create (the namespaces, and the table)
 
 Field ids follow from the order of the fields, as Iceberg numbers those of every new table. Tests compare the metadata
 with that of tables that the server has made.
@@ -18,7 +18,6 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NamespaceAlreadyExistsError, TableAlreadyExistsError
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table.sorting import SortField, SortOrder
 from pyiceberg.transforms import BucketTransform, IdentityTransform, Transform
 from pyiceberg.types import BinaryType, IntegerType, LongType, NestedField, StructType
@@ -28,9 +27,10 @@ from keylake._definition.names import SPEC_PROPERTY
 from keylake._definition.reduced import has_state
 from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts
-from keylake.errors import StoreFailed, TableExists, Unsupported
-from keylake.local.catalogs import asking, scrubbed
+from keylake.errors import TableExists, Unsupported
+from keylake.local.catalogs import asking
 from keylake.local.disk import is_on_disk, path_of
+from keylake.local.first_commit import is_made
 from keylake.reducers import MapMerge, Own, Python, Reducer, Struct
 
 _PROPERTIES = {
@@ -69,14 +69,14 @@ class NewTable:
         )
 
 
-def created(catalog: Catalog, spec: TableSpec) -> IcebergTable:
+def create(catalog: Catalog, spec: TableSpec) -> None:
     """Creates the table of a spec, and its namespaces; `TableExists` where the name is taken."""
-    made, parts = NewTable.of(spec), name_parts(spec.name)
+    new, parts = NewTable.of(spec), name_parts(spec.name)
     with asking(catalog.name, catalog.properties):
         if catalog.table_exists(parts):  # its metadata would be written first, and left over
             raise _exists(spec)
         _create_namespaces(catalog, parts[:-1])
-        return _create(catalog, spec, parts, made)
+        _create(catalog, spec, parts, new)
 
 
 def _exists(spec: TableSpec) -> TableExists:
@@ -85,17 +85,15 @@ def _exists(spec: TableSpec) -> TableExists:
     )
 
 
-def _create(catalog: Catalog, spec: TableSpec, parts: tuple[str, ...], made: NewTable) -> IcebergTable:
+def _create(catalog: Catalog, spec: TableSpec, parts: tuple[str, ...], new: NewTable) -> None:
     try:
-        return catalog.create_table(
-            parts, made.schema, _location(catalog, parts), made.partitions, made.order, made.properties
+        creation = catalog.create_table_transaction(
+            parts, new.schema, _location(catalog, parts), new.partitions, new.order, new.properties
         )
-    except TableAlreadyExistsError:
+        if not is_made(catalog, parts, creation):
+            raise _exists(spec)
+    except TableAlreadyExistsError:  # nothing was sent yet
         raise _exists(spec) from None
-    except OSError as error:
-        raise StoreFailed(
-            f"The metadata of {spec.name} cannot be written: {scrubbed(error, catalog.properties)}. Nothing was made."
-        ) from None
 
 
 def _create_namespaces(catalog: Catalog, parts: tuple[str, ...]) -> None:
@@ -105,6 +103,9 @@ def _create_namespaces(catalog: Catalog, parts: tuple[str, ...]) -> None:
                 catalog.create_namespace(parts[:count])
             except NamespaceAlreadyExistsError:  # somebody else was quicker
                 continue
+            except Exception:  # its answer may be lost
+                if not catalog.namespace_exists(parts[:count]):
+                    raise
 
 
 def _location(catalog: Catalog, parts: tuple[str, ...]) -> str | None:

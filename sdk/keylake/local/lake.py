@@ -147,7 +147,8 @@ class LocalLake:
 
         Raises `TableExists` if the table is there, or with `if_exists="match"` `SchemaMismatch` if it is another one,
         `Unsupported` for reducers and hashes that are classes of a server, `DefinitionError` for what is no definition,
-        `ServerUnreachable` if the catalog does not answer, and `StoreFailed` if metadata cannot be written.
+        `ServerUnreachable` if the catalog does not answer, `OutcomeUnknown` if it does not say whether it made the
+        table, and `StoreFailed` if metadata cannot be written.
 
         Example::
 
@@ -156,10 +157,10 @@ class LocalLake:
         check_if_exists(if_exists)
         spec = table if isinstance(table, TableSpec) else _class_of(table).table_spec()
         # Readers do not wait for what only makers of tables need.
-        from keylake.local.creation import created
+        from keylake.local.creation import create
 
         try:
-            created(self._catalog, spec)
+            create(self._catalog, spec)
         except TableExists:
             if if_exists == "error":
                 raise

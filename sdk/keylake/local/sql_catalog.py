@@ -6,14 +6,15 @@ from typing import Any
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.io import PY_IO_IMPL, FileIO
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import CommitTableResponse, StagedTable, Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate, TableRequirement, TableUpdate
-from pyiceberg.typedef import EMPTY_DICT, Properties
+from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
-from keylake.local.damage import reading
+from keylake.local.damage import reading, writing
 from keylake.local.disk import Disk, is_on_disk
 from keylake.local.newest import Newest
 
@@ -24,6 +25,14 @@ class KeptSqlCatalog(SqlCatalog):
     def __init__(self, name: str, **properties: str) -> None:
         super().__init__(name, **properties)
         self._newest: Newest[tuple[str, TableMetadata]] = Newest()
+
+    @staticmethod
+    def identifier_to_database_and_table(
+        identifier: str | Identifier,
+        err: type[ValueError | NoSuchTableError | NoSuchNamespaceError] = ValueError,  # noqa: ARG004  # each name will do
+    ) -> tuple[str, str]:
+        """The namespace, which has several levels here, and the name of a table."""
+        return Catalog.namespace_to_string(Catalog.namespace_from(identifier)), Catalog.table_name_from(identifier)
 
     def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
         given = {**self.properties, **properties}
@@ -53,6 +62,11 @@ class KeptSqlCatalog(SqlCatalog):
                 _check_head(found)
         self._newest.keep(identifier, (location, found))
         return found
+
+    @staticmethod
+    def _write_metadata(metadata: TableMetadata, io: FileIO, metadata_path: str) -> None:
+        with writing(f"the metadata {metadata_path}"):
+            SqlCatalog._write_metadata(metadata, io, metadata_path)
 
     def _update_and_stage_table(
         self,

@@ -61,8 +61,12 @@ def once(when: str, error: BaseException) -> Callable[[], tuple[str, BaseExcepti
     return lambda: faults.pop() if faults else None
 
 
+def spec() -> kl.TableSpec:
+    return kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("lost"), key="id", buckets=2)
+
+
 def created(lake: kl.Lake) -> kl.KeyedTable:
-    return lake.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("lost"), key="id", buckets=2))
+    return lake.create(spec())
 
 
 def test_a_lost_answer_is_looked_up(lake: kl.Lake, warehouse: Path) -> None:
@@ -114,6 +118,70 @@ def test_what_is_not_known_is_told_as_unknown(lake: kl.Lake, warehouse: Path, mo
         assert table.get(id=1) is None
 
 
+def test_a_table_is_made_once_when_answers_are_lost() -> None:
+    with keylake.local.open(":memory:") as opened:
+        for when in ("before", "after"):
+            for name, error in LOST.items():
+                lossy, new = Lossy(opened, once(when, error())), spec()
+                table = opened.create(new)
+                assert lossy.lost == 1
+                assert table.update([{"id": 1, "a": 1}]).rows == 1, (when, name)
+                with pytest.raises(kl.TableExists):
+                    opened.create(new)
+
+
+def test_a_table_of_somebody_else_is_told_as_such() -> None:
+    """Another process makes the table while the answer of the catalog is lost."""
+    with keylake.local.open(":memory:") as opened, keylake.local.open(opened._catalog.properties["warehouse"]) as other:
+        first, new = spec(), spec()
+
+        def meanwhile(made: kl.TableSpec) -> Callable[[], tuple[str, BaseException] | None]:
+            faults = [ConnectionError("reset")]
+
+            def plan() -> tuple[str, BaseException] | None:
+                if not faults:
+                    return None
+                other.create(made).update([{"id": 1, "a": 7}])
+                return "before", faults.pop()
+
+            return plan
+
+        Lossy(opened, meanwhile(first))
+        with pytest.raises(kl.TableExists, match="exists already"):
+            opened.create(first)
+        Lossy(opened, meanwhile(new))
+        table = opened.create(new, if_exists="match")
+        assert table.read().to_arrow().to_pylist() == [{"id": 1, "a": 7}]
+
+
+def test_a_table_of_which_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "PATIENCE_SECONDS", 0.0)
+    with keylake.local.open(":memory:") as opened:
+        new = spec()
+        lossy = Lossy(opened, lambda: ("before", ConnectionError("reset")))
+        with pytest.raises(kl.OutcomeUnknown, match=r"Whether lost\S* was made is not known, .* reset; .*if_exists"):
+            opened.create(new)
+        assert lossy.lost == 5
+        lossy = Lossy(opened, lambda: ("before", ForbiddenError("403")))
+        with pytest.raises(kl.ServerUnreachable, match="403"):
+            opened.create(new)
+        assert lossy.lost == 1
+        load = opened._catalog.load_table
+
+        def away(*_: object) -> None:
+            raise ConnectionError("no route")
+
+        def cut() -> tuple[str, BaseException]:
+            monkeypatch.setattr(opened._catalog, "load_table", away)
+            return "before", ConnectionError("reset")
+
+        Lossy(opened, cut)
+        with pytest.raises(kl.OutcomeUnknown, match=r"because the catalog cannot be asked: .*no route"):
+            opened.create(new)
+        monkeypatch.setattr(opened._catalog, "load_table", load)
+        assert opened.tables() == ()
+
+
 @pytest.mark.slow
 def test_a_history_with_lost_answers(lake: kl.Lake, warehouse: Path) -> None:
     made, draw, model, commits = created(lake), Random(35), dict[int, int](), list[int]()
@@ -138,3 +206,13 @@ def test_a_history_with_lost_answers(lake: kl.Lake, warehouse: Path) -> None:
         assert lossy.lost > 5
     assert [each.snapshot_id for each in made.history()] == commits[::-1]
     assert {row.id: row.a for row in made.read().collect()} == model
+
+
+def test_metadata_that_a_store_does_not_take(tmp_path: Path) -> None:
+    """The catalog was not asked, so nothing is unknown."""
+    (tmp_path / "lost").write_text("a file in the place of the namespace")
+    with keylake.local.open(":memory:") as opened:
+        opened._catalog.properties["warehouse"] = str(tmp_path)
+        with pytest.raises(kl.StoreFailed, match=r"does not take the metadata \S+json: .*Nothing was written"):
+            opened.create(spec())
+        assert opened.tables() == ()
