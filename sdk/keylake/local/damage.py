@@ -90,6 +90,11 @@ def damaged(what: str, path: str, why: str) -> StoreFailed:
     return StoreFailed(f"{what} {path} is damaged: {why}. {_NEXT}.")
 
 
+def damaged_definition(name: str, why: str) -> StoreFailed:
+    """The error of a table whose metadata does not have what keylake gives each table."""
+    return StoreFailed(f"The metadata of {name} is damaged: {why.rstrip('.')}. {_NEXT}.")
+
+
 def first_line(error: Exception) -> str:
     """The text of an error, in one line; its kind, where it says nothing or only a value."""
     said = (str(error).strip().splitlines() or [""])[0].rstrip(".")

@@ -15,6 +15,8 @@ from keylake._definition.names import SPEC_PROPERTY
 from keylake._definition.spec import TableSpec
 from keylake.errors import DefinitionError, NotKeyed, Unsupported
 from keylake.local import names
+from keylake.local.damage import damaged_definition, first_line
+from keylake.local.metadata_file import near
 
 _MERGE_INFO = "_merge_info"
 _HIDDEN = (_MERGE_INFO, "_bucket", "_group")
@@ -65,7 +67,7 @@ def layout_of(name: str, metadata: TableMetadata, schema: Schema) -> Layout:
     hidden = _of_experiments(metadata.properties, schema.schema_id)
     shown = [field for field in schema.fields if field.field_id not in hidden and field.name not in _HIDDEN]
     identifiers = [each for each in schema.identifier_field_ids if each not in hidden]
-    spec = TableSpec.from_iceberg(Schema(*shown, identifier_field_ids=identifiers), name=name, spec=told)
+    spec = _spec(name, Schema(*shown, identifier_field_ids=identifiers), told)
     parts = _parts(name, schema)
     leaves, states = _members(parts.get("columns")), _members(parts.get("states"))
     groups = {column: group.name for group in spec.column_groups for column in group.columns}
@@ -74,7 +76,7 @@ def layout_of(name: str, metadata: TableMetadata, schema: Schema) -> Layout:
         accumulates = spec.column(column).reducer.accumulates
         leaf = leaves.get(column if accumulates else groups.get(column, column))
         if leaf is None:
-            raise DefinitionError(f"Column {column!r} of {name} has no version field in {_MERGE_INFO}.")
+            raise damaged_definition(name, f"column {column!r} has no version field in {_MERGE_INFO}")
         leaf_of[column] = leaf
     of_states = {c: states[c] for c in spec.value_columns if c in states and spec.column(c).reducer.accumulates}
     return Layout(
@@ -86,10 +88,18 @@ def layout_of(name: str, metadata: TableMetadata, schema: Schema) -> Layout:
         leaves=leaf_of,
         states=of_states,
         key_order=_key_order(name, metadata, schema, spec),
-        bucket_counts=_bucket_counts(metadata, spec),
+        bucket_counts=_bucket_counts(name, metadata, spec),
         in_commit_order=spec.versions == "commit" and names.VERSIONS_DECIDE not in metadata.properties,
         group=schema.find_field("_group") if spec.groups else None,
     )
+
+
+def _spec(name: str, schema: Schema, told: str) -> TableSpec:
+    """The stored definition, which keylake wrote: what it does not say, or says wrongly, is no fault of a caller."""
+    try:
+        return TableSpec.from_iceberg(schema, name=name, spec=told)
+    except DefinitionError as error:
+        raise damaged_definition(name, first_line(error)) from None
 
 
 def same_definition(metadata: TableMetadata, schema: Schema) -> bool:
@@ -124,9 +134,11 @@ def _of_experiments(properties: Mapping[str, str], schema_id: int) -> set[int]:
 def _parts(name: str, schema: Schema) -> dict[str, NestedField]:
     info = next((field for field in schema.fields if field.name == _MERGE_INFO), None)
     if info is None or not isinstance(info.field_type, StructType):
-        raise DefinitionError(f"{name} has a spec but no struct column {_MERGE_INFO!r}. Create it with keylake.")
+        raise damaged_definition(name, f"it has a spec but no struct column {_MERGE_INFO!r}")
     parts = {field.name: field for field in info.field_type.fields}
     unknown = [part for part in parts if part not in _PARTS]
+    if unknown and near(unknown[0], _PARTS) is not None:
+        raise damaged_definition(name, f"its field {_MERGE_INFO}.{unknown[0]} is a known one with one changed bit")
     if unknown:
         raise Unsupported(
             f"{name} has the field {_MERGE_INFO}.{unknown[0]}, which this version does not know. Upgrade keylake."
@@ -146,14 +158,14 @@ def _key_order(name: str, metadata: TableMetadata, schema: Schema, spec: TableSp
         ascending = [f.source_id for f in order.fields if isinstance(f.transform, IdentityTransform) and _is_up(f)]
         if len(ascending) == len(order.fields) and ascending == wanted:
             return order.order_id
-    raise DefinitionError(f"{name} has no sort order by its key. Create it with keylake.")
+    raise damaged_definition(name, "it has no sort order by its key")
 
 
 def _is_up(field: object) -> bool:
     return str(getattr(field, "direction", "")).upper().endswith("ASC")
 
 
-def _bucket_counts(metadata: TableMetadata, spec: TableSpec) -> dict[int, int]:
+def _bucket_counts(name: str, metadata: TableMetadata, spec: TableSpec) -> dict[int, int]:
     counts: dict[str, int] = json.loads(metadata.properties.get(names.BUCKET_COUNTS, "{}"))
     if not counts:
         counts["_bucket" if spec.has_bucket_column else f"{spec.bucket_by[0]}_bucket"] = spec.buckets
@@ -165,4 +177,6 @@ def _bucket_counts(metadata: TableMetadata, spec: TableSpec) -> dict[int, int]:
             transform = "identity" if spec.has_bucket_column else f"bucket[{count}]"
             if str(last.transform) == transform:
                 found[each.spec_id] = count
+    if metadata.default_spec_id not in found:
+        raise damaged_definition(name, f"its partitions are not those of the {spec.buckets} buckets of its spec")
     return found

@@ -33,6 +33,11 @@ TAKEN_IN = "keylake.taken_in"
 SAME_AS = "keylake.same_as"
 SETTLED = ("keylake.settled_through", "keylake.unsettled_buckets", "keylake.unsettled_buckets_of")
 
+OF_SUMMARIES = (
+    *(VERB, FOREIGN_COMMITS, ADOPTED, REPLACES, COPIED_WHERE, ROWS, MIN_VERSION, MAX_VERSION, HIGHEST_VERSION, COLUMNS),
+    *(STREAM, WRITER, WRITE_ID, IDEMPOTENCY_KEY, UNDONE, WATERMARKS, PLAIN_READS, TAKEN_IN, SAME_AS, *SETTLED),
+)
+
 # Properties that change no answer of a read, beside those that a read follows. Any other one is of a newer format.
 HARMLESS = (
     "keylake.compaction",

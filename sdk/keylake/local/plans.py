@@ -15,9 +15,10 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
 from keylake._rows.business_time import BusinessTime
-from keylake.errors import DefinitionError, SnapshotExpired, Unsupported, check_type
+from keylake.errors import DefinitionError, KeylakeError, SnapshotExpired, StoreFailed, Unsupported, check_type
 from keylake.local.catalogs import loaded
 from keylake.local.changes.ranges import CommitRange, there
+from keylake.local.damage import first_line
 from keylake.local.files import Listing, StoredFile
 from keylake.local.layout import Layout, layout_of
 from keylake.local.lookups import BucketFiles
@@ -121,16 +122,22 @@ class Plans:
         is_proven = self._check_lineage(metadata, snapshot)
         try:
             return listing.files(snapshot, self._table.io, is_proven)
-        except FileNotFoundError:
-            raise self._expired(snapshot) from None
+        except FileNotFoundError as error:
+            raise self._gone(snapshot, first_line(error)) from None
 
     def _check_lineage(self, metadata: TableMetadata, snapshot: Snapshot) -> bool:
         try:
             return check_lineage(self._name, metadata, snapshot, self._table.io)
-        except FileNotFoundError:
-            raise self._expired(snapshot) from None
+        except FileNotFoundError as error:
+            raise self._gone(snapshot, first_line(error)) from None
 
-    def _expired(self, snapshot: Snapshot) -> SnapshotExpired:
+    def _gone(self, snapshot: Snapshot, file: str) -> KeylakeError:
+        """The error of a manifest that is not there: expired since the catalog was asked, or lost."""
+        if self.metadata().snapshot_by_id(snapshot.snapshot_id) is not None:
+            return StoreFailed(
+                f"A manifest that commit {snapshot.snapshot_id} of {self._name} needs is gone: {file}. Restore the "
+                "file, or roll the table back to a commit before it: kl.connect()."
+            )
         return SnapshotExpired(
             f"Commit {snapshot.snapshot_id} of {self._name} has expired meanwhile: its manifests are gone. Read again."
         )
@@ -164,8 +171,8 @@ class Plans:
     def _touched(self, commit: Snapshot, listing: Listing) -> tuple[StoredFile, ...]:
         try:
             return listing.touched(commit, self._table.io)
-        except FileNotFoundError:
-            raise self._expired(commit) from None
+        except FileNotFoundError as error:
+            raise self._gone(commit, first_line(error)) from None
 
     def _listing(self, metadata: TableMetadata, schema_id: int) -> tuple[Layout, Listing]:
         """The layout of a schema, and what lists its files; kept as long as what they depend on is the same."""

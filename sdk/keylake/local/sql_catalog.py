@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from io import BytesIO
 from typing import Any
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.io import PY_IO_IMPL, FileIO
-from pyiceberg.serializers import FromInputFile
+from pyiceberg.serializers import Compressor
 from pyiceberg.table import CommitTableResponse, StagedTable, Table
-from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate, TableRequirement, TableUpdate
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 from keylake.local.damage import reading, writing
 from keylake.local.disk import Disk, is_on_disk
+from keylake.local.metadata_file import check_metadata
 from keylake.local.newest import Newest
 
 
@@ -58,8 +61,11 @@ class KeptSqlCatalog(SqlCatalog):
         at, found = self._newest.get(identifier) or ("", None)
         if found is None or at != location:
             with reading("Metadata", location, io):
-                found = FromInputFile.table_metadata(io.new_input(location))
-                _check_head(found)
+                with io.new_input(location).open() as stream:
+                    content = stream.read()
+                text = Compressor.get_compressor(location).stream_decompressor(BytesIO(content)).read()
+                found = TableMetadataUtil.parse_raw(text.decode())
+                check_metadata(json.loads(text), found)
         self._newest.keep(identifier, (location, found))
         return found
 
@@ -101,12 +107,3 @@ class KeptSqlCatalog(SqlCatalog):
         response: Any = super().commit_table(table, requirements, updates)
         self._newest.keep(table.name(), (response.metadata_location, response.metadata))
         return response  # type: ignore[no-any-return]
-
-
-def _check_head(metadata: TableMetadata) -> None:
-    """Raises ValueError where the places that name the newest commit disagree: the table would have no rows."""
-    current, main = metadata.current_snapshot_id, metadata.refs.get("main")
-    if main is not None and main.snapshot_id != current:
-        raise ValueError(f"its branch main is at snapshot {main.snapshot_id}, and its current snapshot is {current}")
-    if current is not None and metadata.snapshot_by_id(current) is None:
-        raise ValueError(f"its current snapshot {current} is none of its snapshots")

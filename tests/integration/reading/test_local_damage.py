@@ -113,6 +113,39 @@ def test_every_changed_bit_of_entries_in_a_manifest_is_told(folder: Path) -> Non
     assert silent <= 16
 
 
+def test_a_changed_bit_of_metadata_is_no_other_error(folder: Path) -> None:
+    """Names of fields, properties and parts of summaries; ids; the stored definition; paths."""
+    file, rows, draw = newest(folder, "*.metadata.json"), read(folder), Random(36)
+    good = file.read_bytes()
+    for _ in range(60):
+        content = flipped(good, draw)
+        with changed(file, content):
+            assert isinstance(error_of(lambda: read(folder), rows), kl.StoreFailed | None)
+    for said, instead in METADATA:
+        assert said in good, said
+        with (
+            changed(file, good.replace(said, instead, 1)),
+            pytest.raises(kl.StoreFailed, match=r"etadata .*is damaged"),
+        ):
+            read(folder)
+
+
+METADATA = [
+    (b'{"id":3,"name":"t"', b'{"id":93,"name":"t"'),
+    (b'{"id":3,"name":"t"', b'{"id":2,"name":"t"'),
+    (b'"source-id":1,', b'"source-id":90,'),
+    (b'"required":true', b'"requiret":true'),
+    (b'"keylake.verb"', b'"keqlake.verb"'),
+    (b'"keylake.spec"', b'"keylake.spgc"'),
+    (b'"properties":', b'"qroperties":'),
+    (b'\\"versions\\"', b'\\"versikns\\"'),
+    (b'"name":"deleted"', b'"name":"deletet"'),
+    (b'"bucket[1]"', b'"bucket[3]"'),
+    (b'"transform":"identity"', b'"transform":"idgntity"'),
+    (b'"schema-id":0}]', b'"schema-id":8}]'),
+]
+
+
 @pytest.mark.parametrize("name", [b"current-snapshot-id", b"snapshot-id"])
 def test_metadata_with_another_newest_commit_is_damaged(folder: Path, name: bytes) -> None:
     file = newest(folder, "*.metadata.json")
