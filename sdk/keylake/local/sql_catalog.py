@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from io import BytesIO
-from typing import Any
+from typing import Any, cast
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-from pyiceberg.io import PY_IO_IMPL, FileIO
+from pyiceberg.io import PY_IO_IMPL, FileIO, InputStream
 from pyiceberg.serializers import Compressor
 from pyiceberg.table import CommitTableResponse, StagedTable, Table
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
@@ -63,7 +63,10 @@ class KeptSqlCatalog(SqlCatalog):
             with reading("Metadata", location, io):
                 with io.new_input(location).open() as stream:
                     content = stream.read()
-                text = Compressor.get_compressor(location).stream_decompressor(BytesIO(content)).read()
+                unpacking = Compressor.get_compressor(location).stream_decompressor(
+                    cast("InputStream", BytesIO(content))
+                )
+                text = unpacking.read()
                 found = TableMetadataUtil.parse_raw(text.decode())
                 check_metadata(json.loads(text), found)
         self._newest.keep(identifier, (location, found))

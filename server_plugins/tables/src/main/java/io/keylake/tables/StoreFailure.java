@@ -129,6 +129,30 @@ public final class StoreFailure {
         .orElseGet(() -> damagedMetadata(table, failure));
   }
 
+  /** The error for a table whose manifests could not be read. */
+  public static RuntimeException listing(String table, Exception failure) {
+    return isOfTheStore(failure) || !isGarbled(failure)
+        ? loading(table, failure)
+        : told(
+            "the manifests of %s are damaged (%s); nothing was changed; put them back from a backup, or go back to a commit without them (rollback); check says which they are"
+                .formatted(table, root(failure)),
+            failure);
+  }
+
+  /** What readers of garbled bytes throw, where there is no other reason for it. */
+  private static boolean isGarbled(Exception failure) {
+    return chain(failure).noneMatch(KeylakeException.class::isInstance)
+        && chain(failure)
+            .anyMatch(
+                each ->
+                    each instanceof IllegalArgumentException
+                        || each instanceof IndexOutOfBoundsException
+                        || each instanceof NegativeArraySizeException
+                        || each instanceof NullPointerException
+                        || each instanceof ClassCastException
+                        || each.getClass().getName().contains(".avro."));
+  }
+
   /** The error for a call whose catalog or store does not answer; others are as they were. */
   public static RuntimeException calling(String procedure, RuntimeException failure) {
     return noAnswer(

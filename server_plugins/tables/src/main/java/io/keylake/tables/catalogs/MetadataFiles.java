@@ -1,10 +1,13 @@
 package io.keylake.tables.catalogs;
 
+import io.keylake.tables.KeylakeException;
 import io.keylake.tables.StoreFailure;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.Serial;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 import org.apache.iceberg.exceptions.NotFoundException;
 import org.apache.iceberg.exceptions.RuntimeIOException;
@@ -12,18 +15,21 @@ import org.apache.iceberg.inmemory.InMemoryInputFile;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.io.InputFile;
 import org.apache.iceberg.io.OutputFile;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The files of a catalog's metadata. Iceberg reads a file of metadata up to 20 times, for a minute
  * and a half, and only a file that is not there ends that. A store that refuses, or whose client
- * has asked it often enough, ends it here as well: as a file that is not there, which nobody sees
- * but {@link #asked}.
+ * has asked it often enough, ends it here as well, and so does a file that is damaged: as a file
+ * that is not there, which nobody sees but {@link #asked}.
  */
 final class MetadataFiles implements FileIO {
   @Serial private static final long serialVersionUID = 1L;
 
   private final FileIO store;
-  private final transient ThreadLocal<Boolean> isAsked = ThreadLocal.withInitial(() -> false);
+
+  /** The files that were read for the question of a thread; null: there is no question. */
+  private final transient ThreadLocal<@Nullable Set<String>> read = new ThreadLocal<>();
 
   MetadataFiles(FileIO store) {
     this.store = store;
@@ -48,32 +54,38 @@ final class MetadataFiles implements FileIO {
 
   /** The answer to a question that reads metadata, or the failure of the store as it was. */
   <T> T asked(Supplier<T> question) {
-    isAsked.set(true);
+    read.set(new HashSet<>());
     try {
       return question.get();
     } catch (Refusal e) {
       throw e.failure;
     } finally {
-      isAsked.remove();
+      read.remove();
     }
   }
 
   @Override
   public InputFile newInputFile(String location) {
-    if (!isAsked.get()) {
+    Set<String> files = read.get();
+    if (files == null) {
       return store.newInputFile(location);
     }
     try {
-      return read(location);
+      byte[] content = content(location);
+      // Iceberg parses it once more only where it failed the first time
+      DamagedMetadata.check(location, content, !files.add(location));
+      return new InMemoryInputFile(location, content);
+    } catch (KeylakeException e) {
+      throw new Refusal(e);
     } catch (RuntimeException e) {
       throw StoreFailure.isAnswered(e) ? new Refusal(e) : e;
     }
   }
 
   /** The whole file: a store may refuse it behind its first bytes. */
-  private InputFile read(String location) {
+  private byte[] content(String location) {
     try (InputStream file = store.newInputFile(location).newStream()) {
-      return new InMemoryInputFile(location, file.readAllBytes());
+      return file.readAllBytes();
     } catch (IOException e) {
       throw new RuntimeIOException(e, "Failed to read file: %s", location);
     }

@@ -7,6 +7,7 @@ import org.apache.iceberg.CatalogProperties;
 import org.apache.iceberg.CatalogUtil;
 import org.apache.iceberg.TableOperations;
 import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.hadoop.HadoopFileIO;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.jdbc.JdbcCatalog;
 import org.jspecify.annotations.Nullable;
@@ -37,7 +38,7 @@ public final class PromptJdbcCatalog extends JdbcCatalog {
 
     FileIO opened(Map<String, String> properties) {
       String implementation =
-          Objects.requireNonNull(properties.get(CatalogProperties.FILE_IO_IMPL));
+          properties.getOrDefault(CatalogProperties.FILE_IO_IMPL, HadoopFileIO.class.getName());
       files = new MetadataFiles(CatalogUtil.loadFileIO(implementation, properties, conf));
       return files;
     }
@@ -49,8 +50,7 @@ public final class PromptJdbcCatalog extends JdbcCatalog {
 
   /**
    * The options of a catalog, with this one for Iceberg's own in a database, and with connections
-   * for several sessions. Where no FileIO is named, files are Hadoop's, and Iceberg's own catalog
-   * stays.
+   * for several sessions. Where no FileIO is named, files are Hadoop's, as in Iceberg's own.
    */
   public static Map<String, String> inPlaceOfIcebergs(Map<String, String> given) {
     Map<String, String> options = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
@@ -61,8 +61,6 @@ public final class PromptJdbcCatalog extends JdbcCatalog {
             || JdbcCatalog.class.getName().equals(options.get(CatalogProperties.CATALOG_IMPL));
     if (isJdbc) {
       options.putIfAbsent(CatalogProperties.CLIENT_POOL_SIZE, CONNECTIONS);
-    }
-    if (isJdbc && options.containsKey(CatalogProperties.FILE_IO_IMPL)) {
       options.remove(CatalogUtil.ICEBERG_CATALOG_TYPE);
       options.put(CatalogProperties.CATALOG_IMPL, PromptJdbcCatalog.class.getName());
     }

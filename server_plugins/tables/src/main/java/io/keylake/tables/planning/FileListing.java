@@ -193,7 +193,7 @@ public record FileListing(
       tasks.forEach(all::add);
       return all;
     } catch (IOException | RuntimeException e) {
-      throw StoreFailure.loading(table.name(), e);
+      throw StoreFailure.listing(table.name(), e);
     }
   }
 }

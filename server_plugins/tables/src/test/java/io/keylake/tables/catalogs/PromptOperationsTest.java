@@ -3,14 +3,22 @@ package io.keylake.tables.catalogs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.keylake.tables.KeylakeException;
 import io.keylake.tables.planning.MemoryTable;
 import io.keylake.tables.spec.TableDefinition;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.zip.GZIPOutputStream;
 import org.apache.iceberg.BaseMetastoreTableOperations;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.TableMetadata;
@@ -123,5 +131,49 @@ class PromptOperationsTest {
     assertSame(store, table.temp(table.refresh()).io());
     store.failures.add(said(403));
     assertThrows(RuntimeIOException.class, () -> table.io().newInputFile(newest.get()));
+  }
+
+  private void assertDamaged(String location, byte[] content, int reads, String why) {
+    store.addFile(location, content);
+    newest.set(location);
+    store.reads = 0;
+    String said = assertThrows(KeylakeException.class, () -> opened().refresh()).getMessage();
+    assertTrue(said.contains("metadata " + location + " is damaged (" + why), said);
+    assertEquals(reads, store.reads);
+  }
+
+  @Test
+  void damagedMetadataIsReadOnceMoreToSayWhy() {
+    byte[] content = content();
+    content[content.length - 1] = '#';
+    assertDamaged("memory://orders/metadata/1.metadata.json", content, 2, "Unexpected character");
+  }
+
+  /** Iceberg's parser stops before the checksum. */
+  @Test
+  void compressedMetadataIsComparedWithItsChecksum() throws IOException {
+    ByteArrayOutputStream packed = new ByteArrayOutputStream();
+    try (OutputStream file = new GZIPOutputStream(packed)) {
+      file.write(content());
+    }
+    String location = "memory://orders/metadata/1.gz.metadata.json";
+    byte[] good = packed.toByteArray();
+    store.addFile(location, good);
+    newest.set(location);
+    assertEquals("memory://orders", opened().refresh().location());
+    byte[] flipped = good.clone();
+    flipped[good.length - Integer.BYTES - 1] ^= 1;
+    assertDamaged(
+        "memory://orders/metadata/2.gz.metadata.json", flipped, 1, "Corrupt GZIP trailer");
+    byte[] cut = Arrays.copyOf(good, good.length - 1);
+    assertDamaged("memory://orders/metadata/3.gz.metadata.json", cut, 1, "it ends too early");
+  }
+
+  private byte[] content() {
+    try (InputStream file = store.newInputFile(newest.get()).newStream()) {
+      return file.readAllBytes();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 }
