@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from keylake._display.html_table import ShownFields, ShownTable
 from keylake._maintenance.compaction import shown_bytes
+from keylake.errors import DefinitionError
 
 CheckLevel = Literal["files", "pages"]
+
+
+def checked_level(level: CheckLevel) -> CheckLevel:
+    """The level, if it is one."""
+    if level not in get_args(CheckLevel):
+        raise DefinitionError(f"level is {level!r}. Use 'files' or 'pages'.")
+    return level
 
 
 @dataclass(frozen=True)

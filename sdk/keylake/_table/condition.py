@@ -16,7 +16,7 @@ from keylake._maintenance.maintenance import Maintenance
 from keylake._server.session import Session
 from keylake._server.statements import Call, TablePath, Verb
 from keylake._table.handle import Verbs
-from keylake.checks import CheckLevel, CheckReport, RepairedFile, RepairPlan, RepairStep
+from keylake.checks import CheckLevel, CheckReport, RepairedFile, RepairPlan, RepairStep, checked_level
 from keylake.errors import DefinitionError, check_type
 from keylake.health import Health, PastHealth, ReadHealth, StreamHealth
 from keylake.results import CommitInfo
@@ -206,7 +206,7 @@ class CheckVerbs(Verbs):
             print(profiles.repair_plan("pages", copy="/backups/lake/features/user_profile"))
         """
         copy = None if copy is None else os.fspath(copy)
-        rows = self._handle.on_main.call("repair_plan", level=_checked_level(level), copy=copy)
+        rows = self._handle.on_main.call("repair_plan", level=checked_level(level), copy=copy)
         steps = tuple(RepairStep(**row) for row in rows)
         return RepairPlan(str(self._handle.on_main.path), level, copy, steps)
 
@@ -229,13 +229,7 @@ class CheckVerbs(Verbs):
         return tuple(RepairedFile(**row) for row in rows)
 
 
-def _checked_level(level: CheckLevel) -> str:
-    if level not in get_args(CheckLevel):
-        raise DefinitionError(f"level is {level!r}. Use 'files' or 'pages'.")
-    return level
-
-
 def checked(session: Session, path: TablePath, level: CheckLevel) -> CheckReport:
     """The report of a table, which need not be one that can be opened."""
-    rows = session.call(Call.of("check", path, level=_checked_level(level))).to_pylist()
+    rows = session.call(Call.of("check", path, level=checked_level(level))).to_pylist()
     return CheckReport.from_rows(str(path), level, rows)

@@ -62,23 +62,37 @@ def failure(what: str, path: str, io: FileIO, error: Exception, size: int | None
     `size` is the one that the table says. Raises FileNotFoundError where the file is not there.
     """
     try:
+        there = size_in_store(path, io)
+    except StoreFailed as away:
+        return away
+    if size is not None and there != size:
+        return StoreFailed(f"{what} {path} has {there:,} bytes, and the table says {size:,}: it is damaged. {_NEXT}.")
+    return damaged(what, path, first_line(error))
+
+
+def size_in_store(path: str, io: FileIO) -> int:
+    """The size of a file of which the store gives the first and the last byte.
+
+    Raises FileNotFoundError, and the store's error where it refuses or does not answer.
+    """
+    try:
         with io.new_input(path).open() as stream:
             there = len(io.new_input(path))
             stream.read(1)
             stream.seek(max(there - 1, 0))
             stream.read(1)
+            return there
     except FileNotFoundError:
         raise
     except Exception as away:  # noqa: BLE001  # stores raise of many kinds
         if _is_refusal(away):
-            return StoreFailed(
+            raise StoreFailed(
                 f"The store refuses {path}: {first_line(away)}. Give this process the permission to read it, or the "
                 "right keys, and try again."
-            )
-        return Unavailable(f"The store does not give {path}: {first_line(away)}. Look at the store, and try again.")
-    if size is not None and there != size:
-        return StoreFailed(f"{what} {path} has {there:,} bytes, and the table says {size:,}: it is damaged. {_NEXT}.")
-    return damaged(what, path, first_line(error))
+            ) from None
+        raise Unavailable(
+            f"The store does not give {path}: {first_line(away)}. Look at the store, and try again."
+        ) from None
 
 
 def _is_refusal(error: Exception) -> bool:

@@ -25,6 +25,7 @@ from keylake._rows.rows import Rows
 from keylake._table.handle import snapshot_id_of
 from keylake._table.reads import Row, one_key
 from keylake._values.arrow_types import empty_table, natural
+from keylake.checks import CheckLevel, CheckReport, checked_level
 from keylake.errors import SchemaMismatch, TableNotFound, check_count, check_type
 from keylake.local.accumulators import check_accumulator
 from keylake.local.background import awaited
@@ -238,6 +239,29 @@ class LocalTable(Generic[Row]):
         check_type("compactions", compactions, bool, "True or False")
         commits = commits_of(self._name, self._plans.metadata(), branch, compactions)
         return History(self._name, islice(commits, at_most))
+
+    def check(self, level: CheckLevel = "files") -> CheckReport:
+        """Look at every file that the table needs, on all of its branches, tags and kept snapshots. Nothing is changed.
+
+        "files" reads metadata and the ends of files: whether each file is there, has its size and its own name, whether
+        its footer fits its checksum, and whether footers, manifests and summaries agree on files and rows. "pages" also
+        reads every page of every column with its checksum. Damage is a result and no error. The server's check also
+        compares keys with their order, bucket and bounds, reads deletion vectors, and plans a repair.
+
+        Raises `DefinitionError` for another level, `StoreFailed` if the metadata cannot be read, and `Unavailable` if
+        the store does not answer.
+
+        Example::
+
+            report = profiles.check("pages")
+            report.is_ok, report.readable_buckets
+        """
+        # Readers do not wait for what only checks need.
+        from keylake.local.check import Walk
+
+        level = checked_level(level)
+        self._plans.metadata()
+        return Walk(self._name, self._plans.table).report(level)
 
     def upsert(
         self,

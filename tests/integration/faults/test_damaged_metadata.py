@@ -1,4 +1,4 @@
-"""Metadata and manifests that are damaged: told at once, in one sentence; metadata that is compressed has a checksum."""
+"""Metadata and manifests that are damaged: told at once, in one sentence; compressed metadata has a checksum."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -139,7 +139,7 @@ public final class StoreFailure {
             failure);
   }
 
-  /** What readers of garbled bytes throw, where there is no other reason for it. */
+  /** The failure is one that readers of garbled bytes throw, and nothing else explains it. */
   private static boolean isGarbled(Exception failure) {
     return chain(failure).noneMatch(KeylakeException.class::isInstance)
         && chain(failure)

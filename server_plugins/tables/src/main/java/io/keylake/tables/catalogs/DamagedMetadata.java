@@ -12,7 +12,7 @@ import org.apache.iceberg.TableMetadataParser;
 import org.apache.iceberg.TableMetadataParser.Codec;
 import org.apache.iceberg.inmemory.InMemoryInputFile;
 
-/** What tells that a file of metadata is damaged. */
+/** Checks of a file of metadata. */
 final class DamagedMetadata {
   private DamagedMetadata() {}
 
