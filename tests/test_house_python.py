@@ -25,6 +25,7 @@ CORE = (
     "_display",
     "_outcomes",
     "_texts",
+    "conditions",
     "types",
     "reducers",
     "results",

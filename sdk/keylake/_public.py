@@ -40,6 +40,7 @@ from keylake._triggers.steps import SqlStep, register_steps
 from keylake._triggers.trigger import Fired, Trigger
 from keylake._triggers.triggers import Triggers
 from keylake.checks import CheckedFiles, CheckReport, Damage, RepairedFile, RepairPlan, RepairStep
+from keylake.conditions import Condition, col
 from keylake.errors import (
     AccessDenied,
     BadRows,
@@ -132,6 +133,8 @@ __all__ = [
     "connect", "Lake", "KeyedTable", "ListedTable",
     # a table as a class, or as a value
     "Table", "key", "ordering", "column", "group", "TableSpec", "Column", "ColumnGroup", "Versions",
+    # conditions on columns
+    "col", "Condition",
     # types of columns
     "Bool", "Int32", "Int64", "Float32", "Float64", "Decimal", "Date", "Time", "Timestamp", "Timestamptz",
     "String", "Binary", "Fixed", "UUID",

@@ -25,6 +25,7 @@ from keylake._rows.rows import Rows, arrow_schema_of
 from keylake._server.address import with_token
 from keylake._server.attached import AttachedSession
 from keylake._server.channel import check_client
+from keylake._server.conditions import condition_text
 from keylake._server.embedded import EmbeddedServer, checked_warehouse
 from keylake._server.server import Setup, check_catalog_name
 from keylake._server.session import Session
@@ -35,6 +36,7 @@ from keylake._table.reads import Row
 from keylake._table.states import HistoryBranch
 from keylake._triggers.triggers import Triggers
 from keylake.checks import CheckLevel, CheckReport
+from keylake.conditions import Condition
 from keylake.errors import (
     DefinitionError,
     KeylakeError,
@@ -320,7 +322,7 @@ class Lake:
         return HistoryBranch.all_of(self._session, Call("history_branches"))
 
     def apply_equality_deletes(
-        self, table: str, *, where: str | None = None, dry_run: bool = False, portions_per_commit: int = 32
+        self, table: str, *, where: str | Condition | None = None, dry_run: bool = False, portions_per_commit: int = 32
     ) -> AppliedDeletes:
         """Turn the equality deletes of a plain Iceberg table, such as one that Flink upserts into, into positions.
 
@@ -343,13 +345,13 @@ class Lake:
             lake.apply_equality_deletes("streams.orders", where="day >= '2026-11-01'").rows
         """
         check_type("The name of a table", table, str, "text such as 'namespace.table'")
-        check_type("where", where, str | None, "a condition in SQL, such as \"day >= '2026-11-01'\"")
+        text = condition_text(where, "a condition in SQL, such as \"day >= '2026-11-01'\"")
         check_type("dry_run", dry_run, bool, "True or False")
         check_count("portions_per_commit", portions_per_commit, least=1)
         call = Call.of(
             "apply_equality_deletes",
             TablePath(table),
-            where=where,
+            where=text,
             dry_run=dry_run,
             portions_per_commit=portions_per_commit,
         )

@@ -46,6 +46,10 @@ def rows(table: kl.KeyedTable[Seen], frame: DataFrame) -> None:
     table.update(frame, version={"clicks": "clicks_at"})
     table.delete(pa.table({"id": [1]}))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - Arrow's
     table.read(columns=[Seen.clicks, Seen.at], where=f"{Seen.clicks} > 3")
+    busy: kl.Condition = (kl.col(Seen.clicks) > 3) & ~kl.col(Seen.clicks).isin([5, 7]) | kl.col(Seen.at).is_null()
+    table.read(where=busy | (kl.col(Seen.at) == at) | (kl.col("city") != "Oslo"))
+    table.delete(where=busy)
+    print(table.count(busy), table.changes(where=busy), kl.condition(busy))
     table.publish(require=[kl.null_rate(Seen.clicks, below=0.1), kl.value_range(Seen.clicks, 0, 9), kl.unique(Seen.at)])
     checked = Seen.validate([{"id": 1, "at": at, "clicks": 1}])  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - Arrow's
     made: type[kl.Table] = kl.Table.from_frame(frame, name="a.c", key=["id"])
@@ -79,6 +83,7 @@ def local() -> None:
         rows: list[Seen] = table.read(where="clicks > 5").rows()
         commit: kl.Commit = table.update([{"id": 1, "clicks": 2}])
         for change in table.changes(until=commit).rows():
+            print(table.read(where=kl.col(Seen.clicks) <= 5))
             print(change.kind, change.before and change.before.clicks, some, rows[0].at.year)
 
 
@@ -100,3 +105,9 @@ def wrong(table: kl.KeyedTable[Seen]) -> None:
     kl.Table.from_frame([], name="a.c")  # wrong
     Seen.validate([], verb="merge")  # wrong
     print(table.history()[0].snapshot)  # wrong
+    table.read(where=Seen.clicks > 3)  # wrong
+    table.read(where=kl.col(Seen.clickz) > 3)  # wrong
+    table.read(where=kl.col(Seen.clicks) > "3")  # wrong
+    kl.col(Seen.clicks).isin(["a"])  # wrong
+    table.read(where=(kl.col(Seen.clicks) > 3) & "city = 'Oslo'")  # wrong
+    table.delete(where=kl.col(Seen.clicks))  # wrong

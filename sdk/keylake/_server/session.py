@@ -24,7 +24,7 @@ from pyarrow import parquet
 
 from keylake._definition.names import Setting
 from keylake._server.address import Address, with_token, without_token
-from keylake._server.conditions import any_of, check_condition, literal_of
+from keylake._server.conditions import any_of, column_or_text, literal_of
 from keylake._server.embedded import EmbeddedServer
 from keylake._server.failures import details, finished, sentence, understood
 from keylake._server.frames import SENT_ROWS, carrying, chunks_of, in_utc, rows_of, schema_of
@@ -52,8 +52,10 @@ from keylake.errors import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from keylake._server.conditions import Where
 
 CONNECT_LIMIT_SECONDS = 3.0
 MOST_BYTES_AS_THEY_ARE = 2**20  # of more, pyspark sends what the server keeps
@@ -171,12 +173,12 @@ class Session:
                 frame = frame.where(any_of([functools.reduce(operator.and_, each) for each in equal]))
             return rows_of(frame)
 
-    def frame_of(self, select: Select, where: str | Column | None) -> DataFrame:
+    def frame_of(self, select: Select, where: Where | None) -> DataFrame:
         """A read as a plain frame, analysed, so that a wrong name is told now and not when the frame is used."""
-        check_condition(where)
+        condition = column_or_text(where)
         with self.asking():
             frame = self.spark.sql(replace(select, columns=None).in_sql(self.catalog))
-            frame = frame if where is None else frame.where(where)
+            frame = frame if condition is None else frame.where(condition)
             frame = frame if select.columns is None else frame.select(*map(quoted, select.columns))
             _ = frame.schema
             return frame
@@ -204,19 +206,17 @@ class Session:
             query: StreamingQuery = writer.toTable(path.in_sql(self.catalog))
             return query
 
-    def write(self, write: Write, frame: DataFrame, replaced: str | Column | None = None) -> None:
+    def write(self, write: Write, frame: DataFrame, replaced: Where | None = None) -> None:
         """Write a frame; `replaced` is the condition on the rows that an overwrite replaces."""
         from pyspark.sql.connect.functions import expr, lit
 
-        check_condition(replaced)
+        rows = column_or_text(replaced)
         with self.asking():
             writer = frame.writeTo(write.path.in_sql(self.catalog)).options(**dict(write.options))
             if write.mode == "append":
                 writer.append()
             else:
-                condition: Any = (
-                    lit(True) if replaced is None else expr(replaced) if isinstance(replaced, str) else replaced
-                )
+                condition: Any = lit(True) if rows is None else expr(rows) if isinstance(rows, str) else rows
                 writer.overwrite(condition)
 
     def committed(self, write_id: str) -> dict[str, Any] | None:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 from keylake._display.html_table import ShownFields
 from keylake._outcomes.findings import Finding
+from keylake._server.conditions import condition_text
 from keylake._server.statements import Select, quoted
 from keylake._table.changes import ChangeVerbs, Feed
 from keylake._table.gate import DELETED, Check, checks_of
 from keylake._table.handle import Namespace, Verbs, ends_of
+from keylake.conditions import Condition
 from keylake.errors import DefinitionError, GateFailed, check_type
 from keylake.results import Commit, CommitInfo
 
@@ -212,7 +214,7 @@ class Branches(Namespace):
         *,
         after: Commit | CommitInfo | int | None = None,
         until: Commit | CommitInfo | int | None = None,
-        where: str | None = None,
+        where: str | Condition | None = None,
     ) -> Picked:
         """Make the writes of a branch in (after, until] again on this one, all of them or none.
 
@@ -240,7 +242,7 @@ class Branches(Namespace):
         *,
         after: Commit | CommitInfo | int | None = None,
         until: Commit | CommitInfo | int | None = None,
-        where: str | None = None,
+        where: str | Condition | None = None,
     ) -> Picked:
         """The result that `cherry_pick` would have now, and the files that `where` cuts through. Nothing is done.
 
@@ -252,13 +254,15 @@ class Branches(Namespace):
         """
         return self._pick("cherry_pick_plan", source, after, until, where)
 
-    def _pick(self, procedure: str, source: Verbs | str, after: object, until: object, where: str | None) -> Picked:
+    def _pick(
+        self, procedure: str, source: Verbs | str, after: object, until: object, where: str | Condition | None
+    ) -> Picked:
         check_type("source", source, Verbs | str, "the name of a branch, or table.branch(...)")
-        check_type("where", where, str | None, "a condition in Spark's SQL, such as 'clicks > 0'")
+        text = condition_text(where)
         path = self._handle.on_branch(source).path if isinstance(source, str) else source._handle.path
         if path.name != self._handle.path.name:
             raise DefinitionError(
                 f"{path} is another table than {self._handle.path}. Pick from a branch of the same table."
             )
         ends = ends_of(after, until)
-        return Picked(**self._handle.call(procedure, **ends, source=path.branch, where=where)[0])
+        return Picked(**self._handle.call(procedure, **ends, source=path.branch, where=text)[0])

@@ -15,7 +15,9 @@ from keylake.errors import DefinitionError, check_count, check_type
 from keylake.results import Commit, CommitInfo
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
+
+    from keylake._server.conditions import Where
 
 
 class ChangeVerbs(Verbs):
@@ -31,7 +33,7 @@ class ChangeVerbs(Verbs):
         after: Commit | CommitInfo | int | None = None,
         until: Commit | CommitInfo | int | None = None,
         every_commit: bool = False,
-        where: str | Column | None = None,
+        where: Where | None = None,
         consumer: str | None = None,
         as_of: BusinessTime | None = None,
     ) -> DataFrame:
@@ -81,7 +83,7 @@ class Feed(Namespace):
         after: Commit | CommitInfo | int | None = None,
         until: Commit | CommitInfo | int | None = None,
         columns: Names | None = None,
-        where: str | Column | None = None,
+        where: Where | None = None,
         as_of: BusinessTime | None = None,
     ) -> DataFrame:
         """The rows that the commits in (after, until] have written: keys, and the columns written there, late ones too.
@@ -152,7 +154,7 @@ class Feed(Namespace):
         *,
         after: Commit | CommitInfo | int | None = None,
         until: Commit | CommitInfo | int | None = None,
-        where: str | Column | None = None,
+        where: Where | None = None,
     ) -> DataFrame:
         """The rows for an online store to go back over the commits in (after, until]: one for each changed key.
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keylake._display.html_table import ShownFields
+from keylake._server.conditions import required_text
 from keylake._table.handle import Namespace, required_snapshot_id_of, snapshot_id_of
+from keylake.conditions import Condition
 from keylake.errors import check_type
 from keylake.results import Commit, CommitInfo
 
@@ -73,7 +75,7 @@ class Files(Namespace):
         """
         return self._handle.part("sections")
 
-    def drop(self, where: str) -> FilesChanged:
+    def drop(self, where: str | Condition) -> FilesChanged:
         """Take files out of the table or branch, as if they had never been written; a commit of its own.
 
         `where` is SQL over the columns of `files()`. No data file is opened or written, and earlier commits still have
@@ -89,7 +91,7 @@ class Files(Namespace):
         """
         return self._change("drop_files", where)
 
-    def drop_plan(self, where: str) -> FilesChanged:
+    def drop_plan(self, where: str | Condition) -> FilesChanged:
         """The result that `drop` would have now. Nothing is done.
 
         Raises `TableNotFound`, `SchemaMismatch`, `DefinitionError` and `Unsupported` where `drop` does.
@@ -100,7 +102,7 @@ class Files(Namespace):
         """
         return self._change("drop_files_plan", where)
 
-    def move(self, where: str, *, to: str) -> FilesChanged:
+    def move(self, where: str | Condition, *, to: str) -> FilesChanged:
         """Take files out of this branch and add them to another one, both at once or not at all.
 
         There they count as the newest commit; those that it has already stay as they are. Moving them from main to a
@@ -115,7 +117,7 @@ class Files(Namespace):
         """
         return self._change("move_files", where, to=to)
 
-    def move_plan(self, where: str, *, to: str) -> FilesChanged:
+    def move_plan(self, where: str | Condition, *, to: str) -> FilesChanged:
         """The result that `move` would have now. Nothing is done.
 
         Raises `TableNotFound`, `SchemaMismatch`, `DefinitionError` and `Unsupported` where `move` does.
@@ -126,7 +128,7 @@ class Files(Namespace):
         """
         return self._change("move_files_plan", where, to=to)
 
-    def restore(self, where: str, *, at: Commit | CommitInfo | int) -> FilesChanged:
+    def restore(self, where: str | Condition, *, at: Commit | CommitInfo | int) -> FilesChanged:
         """Add files again that a commit had and the table or branch has not any more, as the newest commit.
 
         `where` is SQL over the columns of `files(at=...)`. A file that was merged into another since is one that the
@@ -142,7 +144,7 @@ class Files(Namespace):
         """
         return self._change("restore_files", where, at=required_snapshot_id_of("at", at))
 
-    def restore_plan(self, where: str, *, at: Commit | CommitInfo | int) -> FilesChanged:
+    def restore_plan(self, where: str | Condition, *, at: Commit | CommitInfo | int) -> FilesChanged:
         """The result that `restore` would have now. Nothing is done.
 
         Raises `SnapshotExpired`, `TableNotFound`, `SchemaMismatch`, `DefinitionError` and `ForeignCommit` where
@@ -154,9 +156,9 @@ class Files(Namespace):
         """
         return self._change("restore_files_plan", where, at=required_snapshot_id_of("at", at))
 
-    def _change(self, procedure: str, where: str, **more: str | int) -> FilesChanged:
-        check_type("where", where, str, "a condition in SQL over the columns of files(), such as 'bucket = 7'")
+    def _change(self, procedure: str, where: str | Condition, **more: str | int) -> FilesChanged:
+        text = required_text(where, "a condition in SQL over the columns of files(), such as 'bucket = 7'")
         if "to" in more:
             check_type("to", more["to"], str, "the name of a branch, such as 'tmp_suspicious'")
-        row = self._handle.call(procedure, where=where, **more)[0]
+        row = self._handle.call(procedure, where=text, **more)[0]
         return FilesChanged(**row)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from keylake._definition.words import Name
 from keylake._outcomes.findings import Finding
+from keylake._server.conditions import condition_text
 from keylake._server.statements import literal, quoted
+from keylake.conditions import Condition
 from keylake.errors import DefinitionError, check_type
 
 if TYPE_CHECKING:
@@ -95,14 +97,16 @@ def value_range(column: Name, at_least: Bound | None = None, at_most: Bound | No
     return _none(f"value_range({column!r}, {said})", f"coalesce({outside}, false)")
 
 
-def condition(sql: str) -> Check:
-    """The number of changed rows for which a condition in SQL does not hold; where it is null, it does not hold.
+def condition(sql: str | Condition) -> Check:
+    """The number of changed rows for which a condition does not hold; where it is null, it does not hold.
+
+    It is SQL, or a condition on columns such as `kl.col(Profile.clicks) >= 0`.
 
     >>> condition("clicks >= 0").limit
     '0'
     """
-    check_type("The condition", sql, str, "SQL, such as 'clicks >= 0'")
-    return _none(f"condition({sql!r})", f"NOT coalesce(({sql}), false)")
+    check_type("The condition", sql, str | Condition, "SQL, such as 'clicks >= 0', or kl.col(Profile.clicks) >= 0")
+    return _none(f"condition({sql!r})", f"NOT coalesce(({condition_text(sql)}), false)")
 
 
 def unique(*columns: Name) -> Check:

@@ -35,7 +35,9 @@ from keylake.schema import Table
 
 if TYPE_CHECKING:
     import pandas
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
+
+    from keylake._server.conditions import Where
 
 # As Iceberg begins.
 _NO_REFERENCE = "Cannot find matching snapshot ID or reference name"
@@ -60,16 +62,17 @@ class ReadVerbs(Verbs, Generic[Row]):
         self,
         columns: Names | None = None,
         *,
-        where: str | Column | None = None,
+        where: Where | None = None,
         at: Commit | CommitInfo | Moment | Watermark | None = None,
         as_of: BusinessTime | None = None,
         experiments: Names | None = None,
     ) -> DataFrame:
         """The merged rows as a plain Spark frame: some columns, some rows, now or at a moment.
 
-        `where` is Spark SQL or a column. `at` is a commit, a snapshot id, a time with a zone, the name of a tag or
-        branch, or `kl.watermark(...)`. `as_of` is the business time of an archived state. `experiments` are names of
-        experiments whose columns are read, too, as they are now.
+        `where` is Spark SQL, a condition on columns (`kl.col(Profile.clicks) > 5`), or a column of Spark. `at` is a
+        commit, a snapshot id, a time with a zone, the name of a tag or branch, or `kl.watermark(...)`. `as_of` is the
+        business time of an archived state. `experiments` are names of experiments whose columns are read, too, as they
+        are now.
 
         Raises `SchemaMismatch` for a column that the table does not have, `DefinitionError` for a `where` that cannot
         be read or an `at` that names no moment, `TableNotFound` for an unknown tag, branch, archived state or
@@ -123,7 +126,7 @@ class ReadVerbs(Verbs, Generic[Row]):
         both = dict.fromkeys(((own,) if own is not None else ()) + names)
         return TablePath(path.name, experiments=tuple(both)) if both else path
 
-    def count(self, where: str | Column | None = None) -> int:
+    def count(self, where: Where | None = None) -> int:
         """The number of merged rows, of all or of those for which a condition holds.
 
         Raises `DefinitionError` for a `where` that cannot be read, and `ForeignCommit` after a commit of another
@@ -153,7 +156,7 @@ class ReadVerbs(Verbs, Generic[Row]):
         self,
         columns: Names | None = None,
         *,
-        where: str | Column | None = None,
+        where: Where | None = None,
         at: Commit | CommitInfo | Moment | Watermark | None = None,
         as_of: BusinessTime | None = None,
     ) -> pa.Table:
@@ -174,7 +177,7 @@ class ReadVerbs(Verbs, Generic[Row]):
         self,
         columns: Names | None = None,
         *,
-        where: str | Column | None = None,
+        where: Where | None = None,
         at: Commit | CommitInfo | Moment | Watermark | None = None,
         as_of: BusinessTime | None = None,
     ) -> pandas.DataFrame:
@@ -195,7 +198,7 @@ class ReadVerbs(Verbs, Generic[Row]):
         self,
         columns: Names | None = None,
         *,
-        where: str | Column | None = None,
+        where: Where | None = None,
         at: Commit | CommitInfo | Moment | Watermark | None = None,
         as_of: BusinessTime | None = None,
     ) -> Any:

@@ -23,14 +23,18 @@ from typing_extensions import Unpack
 from keylake._definition.spec import TableSpec
 from keylake._rows.intention import Intention, Labels, Version, check_labels, offsets_in_json, write
 from keylake._rows.rows import LocalRows, Rows, helpers, local_rows
+from keylake._server.conditions import required_text
 from keylake._table.columns import ColumnChanges, new_columns
 from keylake._table.handle import Handle, Verbs
 from keylake._values.misfit import shown
+from keylake.conditions import Condition
 from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch, Unsupported, check_type
 from keylake.results import Commit
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
+
+    from keylake._server.conditions import Where
 
 
 def commit_of(
@@ -178,20 +182,21 @@ class WriteVerbs(Verbs):
     def delete(self, rows: Rows, *, version: Version | None = None, **labels: Unpack[Labels]) -> Commit: ...
 
     @overload
-    def delete(self, *, where: str, idempotency_key: str | None = None) -> Commit | None: ...
+    def delete(self, *, where: str | Condition, idempotency_key: str | None = None) -> Commit | None: ...
 
     def delete(
         self,
         rows: Rows | None = None,
         *,
-        where: str | None = None,
+        where: str | Condition | None = None,
         version: Version | None = None,
         **labels: Unpack[Labels],
     ) -> Commit | None:
         """Delete the rows of these keys, up to the version: what was written at a larger one stays.
 
-        With `where` instead of rows: the rows for which the condition holds now, as `DELETE FROM` does it in SQL, which
-        gives each its version; None for a condition that no row can fulfil, such as `false`, which commits nothing.
+        With `where` instead of rows, SQL or `kl.col(Profile.day) < day`: the rows for which it holds now, as `DELETE
+        FROM` does it in SQL, which gives each its version; None for a condition that no row can fulfil, such as
+        `false`, which commits nothing.
 
         Raises `SchemaMismatch` if the rows lack a column of the key or carry more than key and version,
         `VersionMissing` if they say no version or two, `BadRows` if a key or version is null or does not fit,
@@ -207,13 +212,13 @@ class WriteVerbs(Verbs):
             return self._write(rows, Intention("delete", version=version, **check_labels(labels)))
         if where is None or rows is not None:
             raise DefinitionError('delete() takes rows with keys, or where="a condition". Give one of them.')
-        check_type("where", where, str, "a condition in Spark's SQL, such as 'clicks > 0'")
+        text = required_text(where)
         if version is not None or labels.keys() - {"idempotency_key"}:
             raise DefinitionError(
                 "where= goes with idempotency_key= alone: the statement gives each row its version. Read the keys and "
                 "delete these, where more is to be said of them."
             )
-        return self._delete_where(where, labels.get("idempotency_key"))
+        return self._delete_where(text, labels.get("idempotency_key"))
 
     def _delete_where(self, where: str, idempotency_key: str | None) -> Commit | None:
         """Delete by a statement; its commit is found by its key, since others may write in this session."""
@@ -247,7 +252,7 @@ class WriteVerbs(Verbs):
         self,
         rows: Rows,
         *,
-        where: str | Column | None = None,
+        where: Where | None = None,
         version: Version | None = None,
         **labels: Unpack[Labels],
     ) -> Commit:
@@ -264,7 +269,7 @@ class WriteVerbs(Verbs):
         return self._write(rows, Intention("overwrite", version=version, **check_labels(labels)), where)
 
     def _write(
-        self, rows: Rows, intention: Intention, replaced: str | Column | None = None, *, evolve: bool = False
+        self, rows: Rows, intention: Intention, replaced: Where | None = None, *, evolve: bool = False
     ) -> Commit:
         begun_at = time.perf_counter()
         intention = replace(intention, writer=self._handle.session.writer)
@@ -280,9 +285,7 @@ class WriteVerbs(Verbs):
             )
         return made
 
-    def _send(
-        self, rows: Rows, intention: Intention, write_id: str, replaced: str | Column | None, *, evolve: bool
-    ) -> None:
+    def _send(self, rows: Rows, intention: Intention, write_id: str, replaced: Where | None, *, evolve: bool) -> None:
         """Check all that can be checked here, then let Spark write the rows."""
         is_frame = self._handle.session.is_frame(rows)
         given: Any = rows
@@ -307,7 +310,7 @@ class WriteVerbs(Verbs):
             spec = TableSpec.from_json(str(self._handle.on_main.value("alter_columns", changes=changes)))
             self._learn(replace(self._handle, spec=spec))
 
-    def _send_frame(self, frame: DataFrame, intention: Intention, write_id: str, replaced: str | Column | None) -> None:
+    def _send_frame(self, frame: DataFrame, intention: Intention, write_id: str, replaced: Where | None) -> None:
         columns = self._handle.session.columns(frame)
         statement = write(self._handle.writes, self._handle.path, intention, columns, write_id)
         try:
@@ -315,7 +318,7 @@ class WriteVerbs(Verbs):
         except (SchemaMismatch, BadRows) as error:
             raise type(error)(f"{error}{self._sample(str(error), frame)}") from None
 
-    def _send_local(self, local: LocalRows, intention: Intention, write_id: str, replaced: str | Column | None) -> None:
+    def _send_local(self, local: LocalRows, intention: Intention, write_id: str, replaced: Where | None) -> None:
         spec = self._handle.writes
         row_order = _free_name("_row", (*local.names, *spec.column_names))
         statement = write(spec, self._handle.path, replace(intention, row_order=row_order), local.names, write_id)

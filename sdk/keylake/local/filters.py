@@ -9,17 +9,20 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 from pyiceberg import expressions as ice
 from pyiceberg.expressions.parser import parse
 from pyiceberg.expressions.visitors import bind, rewrite_not
 from pyiceberg.schema import Schema
-from pyiceberg.types import IntegerType, LongType, NestedField
+from pyiceberg.types import FixedType, IcebergType, IntegerType, LongType, NestedField, UUIDType
 
+from keylake.conditions import Condition
 from keylake.errors import DefinitionError, check_type
+from keylake.local.conditions import expression_of
 from keylake.local.files import StoredFile
 from keylake.local.layout import Layout
 
-Where = str | ice.BooleanExpression
+Where = str | Condition | ice.BooleanExpression
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,14 @@ class Filter:
 
     @classmethod
     def of(cls, where: Where, layout: Layout) -> Filter:
-        """The condition that a text or an expression of pyiceberg says, on columns of the table."""
-        check_type("where", where, str | ice.BooleanExpression, "a condition such as \"clicks > 5 AND city = 'Oslo'\"")
+        """The condition that a text, columns or an expression of pyiceberg say, on columns of the table."""
+        may_be = "a condition such as \"clicks > 5 AND city = 'Oslo'\", or on a column: kl.col(Profile.clicks) > 5"
+        check_type("where", where, str | Condition | ice.BooleanExpression, may_be)
+        fields = {name.lower(): field for name, field in layout.fields.items()}
         try:
-            expression = rewrite_not(parse(where) if isinstance(where, str) else where)
-            _check_literals(expression, {name.lower(): field for name, field in layout.fields.items()})
+            given = expression_of(where, fields) if isinstance(where, Condition) else where
+            expression = rewrite_not(parse(given) if isinstance(given, str) else given)
+            _check_literals(expression, fields)
             bound = bind(Schema(*layout.fields.values()), expression, case_sensitive=False)
         except Exception as error:  # noqa: BLE001  # the parser's errors have no common class
             raise DefinitionError(
@@ -53,7 +59,17 @@ class Filter:
         """The rows of an Arrow table for which it is true."""
         from pyiceberg.io.pyarrow import expression_to_pyarrow  # which imports pandas, where that is installed
 
-        return rows.filter(expression_to_pyarrow(self.expression))
+        uuids = [name for name in self.columns if isinstance(_type_of(self.layout, name), UUIDType)]
+        if not uuids:
+            return rows.filter(expression_to_pyarrow(self.expression))
+        # Arrow compares no uuids, but their bytes.
+        plain = pa.schema([field.with_type(pa.binary(16)) if field.name in uuids else field for field in rows.schema])
+        fields = [
+            NestedField(each.field_id, each.name, FixedType(16)) if each.name in uuids else each
+            for each in self.layout.fields.values()
+        ]
+        expression = bind(Schema(*fields), _unbound(self.expression), case_sensitive=True)
+        return rows.cast(plain).filter(expression_to_pyarrow(expression)).cast(rows.schema)
 
     def may_have(self, file: StoredFile) -> bool:
         """A file can have keys for which the filter is true."""
@@ -84,6 +100,26 @@ def _parts(expression: ice.BooleanExpression) -> Iterator[Any]:
         yield from _parts(expression.right)
     elif isinstance(expression, ice.UnboundPredicate):
         yield expression
+
+
+def _unbound(expression: ice.BooleanExpression) -> ice.BooleanExpression:
+    """An expression without the types of its columns; values of uuids in it are bytes."""
+    if isinstance(expression, ice.And | ice.Or):
+        return type(expression)(_unbound(expression.left), _unbound(expression.right))
+    if not isinstance(expression, ice.BoundPredicate):
+        return expression
+    predicate: Any = expression
+    values: tuple[Any, ...] = ()
+    if isinstance(expression, ice.BoundLiteralPredicate):
+        values = (predicate.literal,)
+    elif isinstance(expression, ice.BoundSetPredicate):
+        values = (predicate.literals,)
+    unbound: ice.BooleanExpression = predicate.as_unbound(predicate.term.ref().field.name, *values)
+    return unbound
+
+
+def _type_of(layout: Layout, name: str) -> IcebergType:
+    return next(each.field_type for each in layout.fields.values() if each.name == name)
 
 
 def _first_line(error: Exception) -> str:

@@ -96,9 +96,10 @@ class LocalTable(Generic[Row]):
     ) -> MergedRows[Row]:
         """The merged rows: some columns, some rows, now or at a moment.
 
-        `where` is a condition in text, or an expression of pyiceberg. `at` is a commit, a snapshot id, a time with a
-        zone, or the name of a tag or branch. `as_of` is the business time of an archived state. Conditions compare
-        as Iceberg does: a NaN is equal to nothing.
+        `where` is a condition in text, on columns (`kl.col(Profile.clicks) > 5`), or an expression of pyiceberg. `at`
+        is a commit, a snapshot id, a time with a zone, or the name of a tag or branch. `as_of` is the business time of
+        an archived state. Texts and expressions compare as Iceberg does: a NaN is equal to nothing. Conditions on
+        columns compare as Spark does.
 
         Raises `SchemaMismatch` for a column that the table does not have, `DefinitionError` for a `where` that cannot
         be read and for moments that do not go together, `TableNotFound` or `SnapshotExpired` for a moment that is not
