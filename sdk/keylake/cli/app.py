@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import sys
 from typing import Annotated, Any
 
@@ -19,19 +20,21 @@ from keylake.extension import extensions, hint
 REFUSED, WRONGLY_TYPED, UNREACHABLE, INTERRUPTED = 1, 2, 3, 130
 
 _OF_ANY_COMMAND = ("--lake", "--catalog")
+_NO_PAGER = "--no-pager"
 
 
 class _Commands(TyperGroup):
-    """The commands, whose options of the lake may also stand in front of them."""
+    """The commands, whose options of the lake may also stand in front of them, and `--no-pager` behind them."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The words of a call, with options that stand in front of the command behind it."""
-        options, words = _in_front(args)
+        no_pager = [word for word in args if word == _NO_PAGER]
+        options, words = _in_front([word for word in args if word != _NO_PAGER])
         if words and not words[0].startswith("-"):
             is_group = isinstance(self.get_command(ctx, words[0]), TyperGroup)
             behind = 2 if is_group else 1  # `branch list` is a command of two words
             words = [*words[:behind], *options, *words[behind:]]
-        found: list[str] = super().parse_args(ctx, words)
+        found: list[str] = super().parse_args(ctx, [*no_pager, *words])
         return found
 
 
@@ -60,14 +63,17 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def keylake(
-    _version_: Annotated[
+    _version_: Annotated[  # noqa: ARG001 - its callback prints it
         bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
     ] = False,
+    no_pager: Annotated[bool, typer.Option(_NO_PAGER, help="Print tables longer than the screen at once.")] = False,
 ) -> None:
     """Keyed tables on Apache Iceberg: tables, rows, history and upkeep from the command line.
 
-    The options --lake and --catalog may stand before a command or behind it.
+    The options --lake, --catalog and --no-pager may stand before a command or behind it.
     """
+    if no_pager:
+        os.environ["PAGER"] = ""
 
 
 # Keys may be negative numbers, which begin as options do.
@@ -104,6 +110,7 @@ def _is_unknown(words: list[str]) -> bool:
     """The words begin with a command that is not there."""
     known = {each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands}
     known.update(str(group.name) for group in app.registered_groups)
+    words = [word for word in words if word != _NO_PAGER]
     typed = next((word for word in _in_front(words)[1] if not word.startswith("-")), None)
     return typed is not None and typed not in known
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import os
 import sys
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from pydantic import ConfigDict, TypeAdapter
 from rich.box import SIMPLE_HEAD, Box
 from rich.cells import cell_len
 from rich.console import Console
+from rich.pager import SystemPager
 from rich.table import Table
 from rich.text import Text
 
@@ -74,16 +76,31 @@ def show_table(title: str, rows: Sequence[Mapping[str, Any]], names: Sequence[st
         return
     named = names or list(dict.fromkeys(name for row in rows for name in row))
     cells = [[_cell(row.get(name)) for name in named] for row in rows]
-    if title:
-        typer.secho(title, bold=True)  # a title of rich would be as narrow as the table
     if sys.stdout.isatty():
-        for table in _fitted(named, cells, Console().width):
-            Console().print(table, highlight=False)
+        _print_on_screen(title, named, cells)
         return
+    if title:
+        typer.echo(title)
     console = Console(width=10_000, file=io.StringIO())
     with console.capture() as captured:
         console.print(_table(named, cells, [None] * len(named), (0, 1)), highlight=False)
     typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def _print_on_screen(title: str, names: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    """Print a table on a terminal, by the pager where it is longer than the screen."""
+    console = Console()
+    with console.capture() as captured:
+        if title:
+            console.print(Text(title, style="bold"))  # a title of a table would be as narrow as the table
+        for table in _fitted(names, cells, console.width):
+            console.print(table, highlight=False)
+    text = captured.get()
+    if text.count("\n") < console.height or os.environ.get("PAGER") == "":  # as `--no-pager` makes it
+        sys.stdout.write(text)
+        return
+    os.environ.setdefault("LESS", "FRX")  # with colours, and the text stays on the screen afterwards
+    SystemPager().show(text)
 
 
 def _fitted(names: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> Iterator[Table]:
