@@ -14,6 +14,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -28,6 +29,7 @@ import org.apache.iceberg.StaticTableOperations;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.ForbiddenException;
 import org.apache.iceberg.rest.requests.UpdateTableRequest;
 import org.apache.iceberg.types.Types.NestedField;
@@ -72,6 +74,12 @@ record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nulla
       return Optional.empty();
     }
     request.requirements().forEach(each -> each.validate(now)); // a conflict, if the state moved on
+    Snapshot head = now.currentSnapshot();
+    if (!Objects.equals(snapshot.parentId(), head == null ? null : head.snapshotId())) {
+      throw new CommitFailedException(
+          "The commit is upon snapshot %s of %s, which is at %s now",
+          snapshot.parentId(), name, head == null ? "none" : head.snapshotId());
+    }
     KeyedSchema schema = KeyedSchema.of(table);
     boolean isAppend = DataOperations.APPEND.equals(snapshot.operation());
     check(name, schema, snapshot, isAppend);

@@ -54,6 +54,9 @@ import org.jspecify.annotations.Nullable;
 final class MergedState {
   private static final String FOLDER = "merged-state";
 
+  /** Where Spark keeps what a thread says of its jobs. */
+  private static final String DESCRIPTION = "spark.job.description";
+
   private static final Duration KEPT = Duration.ofHours(1);
   private static final Duration OLDEST = Duration.ofDays(1);
 
@@ -152,6 +155,7 @@ final class MergedState {
       }
     }
     commit(state, byLocation(sections), byLocation(made), head, table);
+    made.replaceAll((key, of) -> of.stream().map(StateFile::remembered).toList());
     sections = made;
     source = head;
     forget(state);
@@ -198,11 +202,14 @@ final class MergedState {
       return List.of();
     }
     JavaSparkContext jobs = JavaSparkContext.fromSparkContext(spark);
+    String said = spark.getLocalProperty(DESCRIPTION);
+    spark.setJobDescription("keylake: merged state of " + state.name());
     Broadcast<Table> copy = jobs.broadcast(SerializableTable.copyOf(state));
     try {
       return jobs.parallelize(works, works.size()).map(new StateWork.Runner(copy)).collect();
     } finally {
       copy.destroy();
+      spark.setJobDescription(said);
     }
   }
 

@@ -16,6 +16,12 @@ record StateFile(DataFile file, @Nullable DeleteFile hidden) implements Serializ
     return file.location();
   }
 
+  /** The same without statistics: a state remembers all of its files. */
+  StateFile remembered() {
+    return new StateFile(
+        file.copyWithoutStats(), hidden == null ? null : hidden.copyWithoutStats());
+  }
+
   /** The same rows of the same file are hidden. */
   boolean hidesAs(StateFile other) {
     return Objects.equals(vector(hidden), vector(other.hidden));
