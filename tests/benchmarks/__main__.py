@@ -16,6 +16,7 @@
     reducers    tables that aggregate as they merge, beside Spark's aggregation of the events
     aggregates  the same tables beside those that MERGE keeps in Delta
     local       look-ups and small writes from Python without Spark, beside pyiceberg, DuckDB, delta-rs and LanceDB
+    any-engine  merged states for engines that do not merge: making them, and DuckDB's reads of them
     install     what an install weighs, and how long it takes to the first merged read
     pipelines   a stream of changes beside other sinks, small batches, columns that are added, a simulated day with a
                 controller, many tables in one job, rows of databases and topics, freshness; --part chooses; `make
@@ -39,6 +40,7 @@ sys.path[0] = str(Path(__file__).parents[1])  # the rooms of the tests are impor
 
 from benchmarks import (  # noqa: E402
     aggregates,
+    any_engine,
     backfill,
     compaction,
     equality_deletes,
@@ -79,6 +81,7 @@ BENCHES = (
     "reducers",
     "aggregates",
     "local",
+    "any-engine",
     "install",
     "pipelines",
     "soak",
@@ -139,6 +142,7 @@ def main() -> None:
         "reducers": reducers.run,
         "aggregates": aggregates.run,
         "local": local.run,
+        "any-engine": any_engine.run,
         "install": install.run,
         "pipelines": partial(pipelines.run, chosen=asked.part),
         "soak": soak.run,

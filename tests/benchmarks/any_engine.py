@@ -1,0 +1,118 @@
+"""Keyed tables read by DuckDB, which does not merge: making the merged state after a commit, and reads of it.
+
+W: 22 columns, a base, then commits of 1% of the keys: whole rows, then one column. A read of the state is beside the
+same read after a full compaction.
+"""
+
+from functools import partial
+from pathlib import Path
+
+import duckdb
+import duckdb_extension_avro
+import duckdb_extension_iceberg
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from rich.console import Console
+
+import keylake as kl
+from benchmarks.figures import Figure, Findings, Target, figure
+from benchmarks.machine import Machine, machine
+from benchmarks.stopwatch import Times, seconds
+
+KEYS, NUMBERS = 2_000_000, 20
+WARM_UP, ROUNDS = 2, 5
+
+
+def run(scale: float, console: Console) -> Findings:
+    """Commits, states and reads in turns."""
+    keys = max(round(KEYS * scale), 1000)
+    with machine() as place:
+        words = f"{keys:,} keys, {NUMBERS + 2} columns, commits of 1%, {place.describe()}"
+        console.print(words, highlight=False)
+        return Findings(words, _figures(place, keys))
+
+
+def _figures(place: Machine, keys: int) -> list[Figure]:
+    lake = place.session()
+    columns = ", ".join(f"c{number} DOUBLE" for number in range(NUMBERS))
+    lake.spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.bench")
+    lake.spark.sql(
+        f"CREATE TABLE lake.bench.any_engine (id BIGINT NOT NULL, {columns}, label STRING, PRIMARY KEY (id)) "
+        "USING keylake CLUSTERED BY (id) INTO 4 BUCKETS"
+    )
+    table = lake.table("bench.any_engine")
+    whole = [f.rand(number).alias(f"c{number}") for number in range(NUMBERS)]
+    label = f.concat(f.lit("label "), f.col("id")).alias("label")
+    table.upsert(lake.spark.range(keys).select("id", *whole, label))
+    duck = _duck()
+
+    def ids(seed: int) -> DataFrame:
+        return lake.spark.range(keys // 100).select((f.rand(seed) * keys).cast("bigint").alias("id")).distinct()
+
+    def rows(seed: int) -> None:
+        table.upsert(ids(seed).select("id", *whole, label))
+
+    def one_column(seed: int) -> None:
+        table.update(ids(seed).select("id", f.rand(seed).alias("c1")))
+
+    table.serving.merged_state()
+    making, same, reading, again = [], [], [], []
+    for number in range(WARM_UP + ROUNDS):
+        rows(17 * number + 1)
+        making.append(seconds(table.serving.merged_state))
+        same.append(seconds(table.serving.merged_state))
+        state = table.serving.merged_state()
+        reading.append(seconds(partial(_read, duck, state, keys)))
+        again.append(seconds(partial(_read, duck, state, keys)))
+    of_rows = _written(lake), _bytes_of_states(place)
+    partly = []
+    for number in range(WARM_UP + ROUNDS):
+        one_column(17 * number + 2000)
+        partly.append(seconds(table.serving.merged_state))
+    of_column = _written(lake) - of_rows[0], _bytes_of_states(place) - of_rows[1]
+    unmerged = _times([seconds(partial(_read, duck, table.serving.merged_state(), keys)) for _ in making])
+    table.compact("full")
+    compacted = table.serving.merged_state()
+    full = [seconds(partial(_read, duck, compacted, keys)) for _ in range(WARM_UP + ROUNDS)]
+    return [
+        figure("seconds: state after a commit of 1%, whole rows", _times(making), Target(0.3)),
+        figure("seconds: state after a commit of 1%, one column", _times(partly)),
+        figure("seconds: the same state again", _times(same)),
+        figure("DuckDB, first read of a state / after compaction", _times(reading).over(_times(full)), Target(1.2)),
+        figure("DuckDB, next read of a state / first one", _times(again).over(_times(reading)), Target(1.05)),
+        figure("DuckDB, state after commits of one column / after compaction", unmerged.over(_times(full))),
+        figure("bytes of states / bytes of commits, whole rows", of_rows[1] / of_rows[0], Target(1.3)),
+        figure("bytes of states / bytes of commits, one column", of_column[1] / of_column[0], Target(2)),
+    ]
+
+
+def _times(rounds: list[float]) -> Times:
+    return Times(tuple(rounds[WARM_UP:]))
+
+
+def _duck() -> duckdb.DuckDBPyConnection:
+    session = duckdb.connect()
+    for extension in (duckdb_extension_avro, duckdb_extension_iceberg):
+        (path,) = Path(extension.__path__[0]).rglob("*.duckdb_extension")
+        session.execute(f"LOAD '{path}'")
+    return session
+
+
+def _read(duck: duckdb.DuckDBPyConnection, state: kl.MergedState, keys: int) -> None:
+    """All columns of all rows."""
+    sums = ", ".join(f"sum(c{number})" for number in range(NUMBERS))
+    statement = f"SELECT count(*), {sums}, max(label) FROM iceberg_scan('{state.metadata_location}')"
+    assert duck.execute(statement).fetchall()[0][0] == keys
+
+
+def _written(lake: kl.Lake) -> int:
+    """The bytes of files of commits after the first."""
+    files = "lake.bench.any_engine.keyed_files"
+    first = f"SELECT min(commit_order) FROM {files}"
+    (row,) = lake.spark.sql(f"SELECT sum(bytes) FROM {files} WHERE commit_order > ({first})").collect()
+    return int(row[0])
+
+
+def _bytes_of_states(place: Machine) -> int:
+    folder = place.folder / "lake" / "bench" / "any_engine" / "merged-state"
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
