@@ -113,3 +113,21 @@ def test_a_freshness_that_is_none(lake: kl.Lake, endpoint: Endpoint, freshness: 
     path = "/v1/lake/namespaces/{}/tables/{}".format(*table.name.split("."))
     answer = endpoint.ask("GET", path, headers={"X-Keylake-Freshness": freshness})
     assert answer.error[1] == f"X-Keylake-Freshness is '{freshness}'; use seconds, such as 0 or 0.5"
+
+
+def test_duckdb_loads_a_state_that_is_made_meanwhile(
+    lake: kl.Lake, endpoint: Endpoint, duck: duckdb.DuckDBPyConnection
+) -> None:
+    """Its transaction began before the state was there, and it writes to what it has loaded."""
+    table = lake.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("by_rest"), key="id", buckets=2))
+    table.upsert([{"id": n, "a": n} for n in range(6)])
+    table.update([{"id": 1, "a": 7}])
+    duck.execute(f"ATTACH 'lake' AS late (TYPE iceberg, ENDPOINT '{endpoint.uri}', TOKEN '{endpoint.token}')")
+    name = f"late.{table.name}"
+    assert duck.execute(f"SELECT count(*), sum(a) FROM {name}").fetchall() == [(6, 21)]
+    duck.execute(f"INSERT INTO {name} VALUES (2, 20), (9, 9)")
+    duck.execute(f"UPDATE {name} SET a = 30 WHERE id = 3")
+    duck.execute(f"DELETE FROM {name} WHERE id = 4")
+    duck.execute("DETACH late")
+    found = sorted((row.id, row.a) for row in table.read().collect())
+    assert found == [(0, 0), (1, 7), (2, 20), (3, 30), (5, 5), (9, 9)]

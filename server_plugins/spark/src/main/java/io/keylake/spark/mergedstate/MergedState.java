@@ -23,6 +23,7 @@ import java.util.UUID;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
+import org.apache.iceberg.ExpireSnapshots;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.RowDelta;
@@ -65,6 +66,7 @@ final class MergedState {
   private Instant seen = Instant.EPOCH;
   private @Nullable Long source;
   private Map<SectionKey, List<StateFile>> sections = Map.of();
+  private final Map<Long, Instant> made = new HashMap<>(); // when, by snapshots of the state
 
   /**
    * The state as it is, if it is fresh enough; null where it has to be looked at again.
@@ -90,10 +92,12 @@ final class MergedState {
       begun = now;
       source = null;
       sections = Map.of();
+      made.clear();
     }
     Long head = new CommitLog(table, null).headId();
     boolean isSame = operations.current().schema().sameSchema(shown);
     if (head != null && !(isSame && head.equals(source))) {
+      operations.date(table.snapshot(head).timestampMillis());
       operations.show(shown);
       move(spark, table, schema, head, isSame ? sections : Map.of());
     }
@@ -110,7 +114,8 @@ final class MergedState {
     UUID uuid =
         UUID.nameUUIDFromBytes((table.uuid() + "/" + FOLDER).getBytes(StandardCharsets.UTF_8));
     String folder = "%s/%s".formatted(folder(table), UUID.randomUUID());
-    return new StateOperations(table.io(), folder, uuid, shown);
+    long created = ((BaseTable) table).operations().current().lastUpdatedMillis();
+    return new StateOperations(table.io(), folder, uuid, shown, created);
   }
 
   private void move(
@@ -126,7 +131,7 @@ final class MergedState {
       files.put(task.file().location(), plain(task.file()));
     }
     Table state = new BaseTable(Objects.requireNonNull(operations), table.name());
-    Map<SectionKey, List<StateFile>> made = new HashMap<>();
+    Map<SectionKey, List<StateFile>> now = new HashMap<>();
     List<StateWork> works = new ArrayList<>();
     boolean mayStand = StandingRows.mayStand(StateWork.task(schema));
     String operation = UUID.randomUUID().toString();
@@ -136,9 +141,9 @@ final class MergedState {
         SectionKey key = SectionKey.of(section);
         List<StateFile> before = known.get(key);
         if (before != null) {
-          made.put(key, before);
+          now.put(key, before);
         } else if (mayStand && section.passedThrough() && isWhole(section)) {
-          made.put(key, whole(section, files));
+          now.put(key, whole(section, files));
         } else {
           open.add(section);
         }
@@ -151,14 +156,14 @@ final class MergedState {
     for (int work = 0; work < done.size(); work++) {
       List<SectionPlan> open = works.get(work).sections();
       for (int i = 0; i < open.size(); i++) {
-        made.put(SectionKey.of(open.get(i)), files(open.get(i), done.get(work).get(i), files));
+        now.put(SectionKey.of(open.get(i)), files(open.get(i), done.get(work).get(i), files));
       }
     }
-    commit(state, byLocation(sections), byLocation(made), head, table);
-    made.replaceAll((key, of) -> of.stream().map(StateFile::remembered).toList());
-    sections = made;
+    commit(state, byLocation(sections), byLocation(now), head, table);
+    now.replaceAll((key, of) -> of.stream().map(StateFile::remembered).toList());
+    sections = now;
     source = head;
-    forget(state);
+    forget(state, state.currentSnapshot().snapshotId());
   }
 
   private static boolean isWhole(SectionPlan section) {
@@ -258,25 +263,36 @@ final class MergedState {
     delta.commit();
   }
 
-  /** States of long ago go, with those of their files that are not the table's. */
-  private static void forget(Table state) {
-    long oldest = Instant.now().minus(KEPT).toEpochMilli();
-    boolean hasOlder = false;
-    for (var snapshot : state.snapshots()) {
-      hasOlder |= snapshot.timestampMillis() < oldest;
-    }
-    if (hasOlder) {
-      state
-          .expireSnapshots()
-          .expireOlderThan(oldest)
-          .retainLast(1)
-          .deleteWith(
-              file -> {
-                if (file.startsWith(state.location() + "/")) {
-                  state.io().deleteFile(file);
-                }
-              })
-          .commit();
+  /**
+   * States that were made long ago go, with those of their files that are not the table's.
+   *
+   * @param newest which was made now
+   */
+  private void forget(Table state, long newest) {
+    Instant now = Instant.now();
+    made.put(newest, now);
+    List<Long> old = new ArrayList<>();
+    made.forEach(
+        (snapshot, at) -> {
+          if (snapshot != newest && at.plus(KEPT).isBefore(now)) {
+            old.add(snapshot);
+          }
+        });
+    if (!old.isEmpty()) {
+      ExpireSnapshots expiry =
+          state
+              .expireSnapshots()
+              .expireOlderThan(0)
+              .retainLast(1)
+              .deleteWith(
+                  file -> {
+                    if (file.startsWith(state.location() + "/")) {
+                      state.io().deleteFile(file);
+                    }
+                  });
+      old.forEach(expiry::expireSnapshotId);
+      expiry.commit();
+      old.forEach(made::remove);
     }
   }
 }

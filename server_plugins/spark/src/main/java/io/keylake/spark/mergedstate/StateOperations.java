@@ -1,5 +1,10 @@
 package io.keylake.spark.mergedstate;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.UUID;
@@ -44,16 +49,21 @@ final class StateOperations implements TableOperations {
           TableProperties.MERGE_MODE,
           MERGE_ON_READ);
 
+  private static final ObjectMapper JSON = new ObjectMapper();
+
   private final FileIO io;
   private final String location;
   private TableMetadata current;
   private int version;
+  private long millis;
 
   /**
    * @param uuid the same for all states of a table: readers take another for another table
+   * @param millis the time of the state
    */
-  StateOperations(FileIO io, String location, UUID uuid, Schema schema) {
+  StateOperations(FileIO io, String location, UUID uuid, Schema schema, long millis) {
     this.io = io;
+    this.millis = millis;
     this.location = location;
     TableMetadata first =
         TableMetadata.buildFromEmpty(FORMAT)
@@ -65,6 +75,14 @@ final class StateOperations implements TableOperations {
             .setProperties(PROPERTIES)
             .build();
     this.current = written(first);
+  }
+
+  /**
+   * Dates what is committed from now on as the commit that it is of. A state is made while readers
+   * wait, and to a transaction of DuckDB nothing is there that is younger than itself.
+   */
+  void date(long commitMillis) {
+    millis = Math.max(millis, commitMillis);
   }
 
   /** Shows other columns from now on. */
@@ -103,9 +121,27 @@ final class StateOperations implements TableOperations {
 
   private TableMetadata written(TableMetadata metadata) {
     String name = String.format(Locale.ROOT, "%05d-%s.metadata.json", version++, UUID.randomUUID());
-    String file = metadataFileLocation(name);
-    TableMetadataParser.write(metadata, io.newOutputFile(file));
-    return TableMetadata.buildFrom(metadata).discardChanges().withMetadataLocation(file).build();
+    TableMetadata dated = dated(metadata, metadataFileLocation(name));
+    TableMetadataParser.write(dated, io.newOutputFile(dated.metadataFileLocation()));
+    return dated;
+  }
+
+  private TableMetadata dated(TableMetadata metadata, String file) {
+    try {
+      ObjectNode json = (ObjectNode) JSON.readTree(TableMetadataParser.toJson(metadata));
+      json.put("last-updated-ms", millis);
+      long newest = json.path("current-snapshot-id").asLong();
+      for (String list : List.of("snapshots", "snapshot-log")) {
+        for (JsonNode each : json.path(list)) {
+          if (each.path("snapshot-id").asLong() == newest) {
+            ((ObjectNode) each).put("timestamp-ms", millis);
+          }
+        }
+      }
+      return TableMetadataParser.fromJson(file, json.toString());
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   @Override
