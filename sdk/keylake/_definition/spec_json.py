@@ -84,6 +84,10 @@ reads. Upgrade keylake.
         value: object = json.loads(text, object_pairs_hook=_once)
     except ValueError as error:
         raise DefinitionError(f"The spec is no JSON: {error}. Write it with TableSpec.to_json().") from None
+    except RecursionError:
+        raise DefinitionError(
+            "The spec has lists or objects that are too deep. Write it with TableSpec.to_json()."
+        ) from None
     if not isinstance(value, dict):
         raise DefinitionError("The spec is no JSON object. Write it with TableSpec.to_json().")
     version: object = value.get("spec_version")

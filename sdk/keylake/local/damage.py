@@ -56,6 +56,15 @@ def decoding(name: str) -> Generator[None]:
         raise StoreFailed(f"A file of {name} has values that are damaged: {first_line(error)}. {_NEXT}.") from None
 
 
+@contextmanager
+def facts(name: str) -> Generator[None]:
+    """What properties and summaries say, and cannot be read, comes out as an error of the table."""
+    try:
+        yield
+    except (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError) as error:
+        raise damaged_definition(name, f"what it says cannot be read: {first_line(error)}") from None
+
+
 def failure(what: str, path: str, io: FileIO, error: Exception, size: int | None = None) -> StoreFailed:
     """The error of a file that could not be read: its bytes are asked for once more, to tell damage from the store's.
 

@@ -10,6 +10,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
 from keylake.local import names
+from keylake.local.damage import facts
 from keylake.local.moments import ancestors, head_of, summary_of
 from keylake.results import CommitInfo
 
@@ -23,10 +24,12 @@ def commits_of(name: str, metadata: TableMetadata, branch: str | None, compactio
     for snapshot in ancestors(metadata, head_of(name, metadata, branch)):
         summary = summary_of(snapshot)
         is_undone = snapshot.snapshot_id in undone
-        if not is_undone:  # an undo that was taken back has taken nothing back
-            undone.update(json.loads(summary.get(names.UNDONE, "[]")))
-        if compactions or summary.get(names.VERB) not in _TIDYING:
-            yield _commit(snapshot, summary, is_undone)
+        with facts(name):
+            if not is_undone:  # an undo that was taken back has taken nothing back
+                undone.update(json.loads(summary.get(names.UNDONE, "[]")))
+            commit = _commit(snapshot, summary, is_undone)
+        if compactions or commit.verb not in _TIDYING:
+            yield commit
 
 
 def _commit(snapshot: Snapshot, summary: dict[str, str], is_undone: bool) -> CommitInfo:

@@ -15,7 +15,7 @@ from keylake._definition.names import SPEC_PROPERTY
 from keylake._definition.spec import TableSpec
 from keylake.errors import DefinitionError, NotKeyed, Unsupported
 from keylake.local import names
-from keylake.local.damage import damaged_definition, first_line
+from keylake.local.damage import damaged_definition, facts, first_line
 from keylake.local.metadata_file import near
 
 _MERGE_INFO = "_merge_info"
@@ -60,6 +60,11 @@ class Layout:
 
 def layout_of(name: str, metadata: TableMetadata, schema: Schema) -> Layout:
     """The layout of a table with the columns of one of its schemas."""
+    with facts(name):
+        return _layout(name, metadata, schema)
+
+
+def _layout(name: str, metadata: TableMetadata, schema: Schema) -> Layout:
     _check_known(name, metadata)
     present = metadata.properties[SPEC_PROPERTY]
     past = metadata.properties.get(f"{names.SPEC_OF_SCHEMA}{schema.schema_id}")

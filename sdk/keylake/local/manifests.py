@@ -18,7 +18,7 @@ def manifests_of(snapshot: Snapshot, io: FileIO) -> list[ManifestFile]:
     with reading(_LIST, snapshot.manifest_list, io):
         found = snapshot.manifests(_read(snapshot.manifest_list, io))
     summary = snapshot.summary
-    if not found and summary is not None and int(summary.additional_properties.get("total-data-files") or 0):
+    if not found and summary is not None and summary.additional_properties.get("total-data-files", "0") != "0":
         raise damaged(_LIST, snapshot.manifest_list, "it has no manifest, and the snapshot has files")
     return found
 

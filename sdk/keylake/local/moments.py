@@ -18,6 +18,7 @@ from pyiceberg.table.snapshots import Snapshot
 from keylake._rows.business_time import BusinessTime, utc_of, zoned
 from keylake.errors import DefinitionError, ForeignCommit, SnapshotExpired, TableNotFound, Unsupported, check_type
 from keylake.local import names
+from keylake.local.damage import facts
 from keylake.local.layout import same_definition
 from keylake.local.manifests import manifests_of
 from keylake.results import Commit, CommitInfo
@@ -157,7 +158,8 @@ def check_lineage(name: str, metadata: TableMetadata, snapshot: Snapshot, io: Fi
         oldest = each
         summary = summary_of(each)
         is_own = names.VERB in summary
-        adopted.update(json.loads(summary.get(names.ADOPTED, "[]")))
+        with facts(name):
+            adopted.update(json.loads(summary.get(names.ADOPTED, "[]")))
         if not is_own and each.snapshot_id not in adopted and any(map(_changes, _own_manifests(each, io))):
             raise ForeignCommit(
                 f"Commit {each.snapshot_id} of {name} was not made by keylake: it changed data files without versions, "

@@ -313,6 +313,10 @@ class Pipeline(Definition):
             text = Path(path).read_text(encoding="utf-8")
         except OSError as error:
             raise DefinitionError(f"{os.fspath(path)!r} cannot be read: {error.strerror}. Name a YAML file.") from None
+        except UnicodeDecodeError as error:
+            raise DefinitionError(
+                f"{os.fspath(path)!r} is no text in UTF-8: {error.reason} at byte {error.start:,}. Save it as UTF-8."
+            ) from None
         return parsed(text, os.fspath(path), cls)
 
     @property

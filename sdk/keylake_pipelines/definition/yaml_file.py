@@ -37,6 +37,7 @@ _SOURCES: dict[str, type[Definition]] = {
 
 _Definition = TypeVar("_Definition", bound=Definition)
 Path: TypeAlias = tuple[str | int, ...]
+_MOST_PARTS = 100_000
 
 
 class _Found(Exception):  # noqa: N818 - it leaves this file as another error
@@ -49,11 +50,17 @@ class _Found(Exception):  # noqa: N818 - it leaves this file as another error
 
 def parsed(text: str, name: str, model: type[_Definition]) -> _Definition:
     """The definition that a YAML file has; `name` is that of the file in errors."""
-    node = _composed(text, name)
     try:
+        node = _composed(text, name)
+        if (parts := _parts(node, {})) > _MOST_PARTS:
+            raise DefinitionError(
+                f"{name}: The file has {parts:,} parts, aliases counted; it may have {_MOST_PARTS:,}."
+            )
         data = _data(node, ())
     except _Found as found:
         raise DefinitionError(_line(name, found.place, str(found))) from None
+    except RecursionError:
+        raise DefinitionError(f"{name}: The file has lists or mappings that are too deep. Write it flat.") from None
     try:
         return model.model_validate(data, strict=False, by_alias=True, by_name=False, context=name)
     except ValidationError as error:
@@ -105,6 +112,21 @@ def _composed(text: str, name: str) -> Node:
     if node is None:
         raise DefinitionError(f"{name}: The file is empty. A pipeline has a source and a sink.")
     return node
+
+
+def _parts(node: Node, counted: dict[int, int]) -> int:
+    """The parts that a node has once aliases are written out, of which few lines can make billions."""
+    from yaml.nodes import MappingNode, SequenceNode
+
+    if id(node) not in counted:
+        counted[id(node)] = 1  # also of one that contains itself, which is refused later
+        inner: list[Node] = []
+        if isinstance(node, MappingNode):
+            inner = [part for pair in cast("list[tuple[Node, Node]]", node.value) for part in pair]
+        elif isinstance(node, SequenceNode):
+            inner = cast("list[Node]", node.value)
+        counted[id(node)] += sum(_parts(each, counted) for each in inner)
+    return counted[id(node)]
 
 
 def _data(node: Node, path: Path, above: tuple[int, ...] = ()) -> Any:

@@ -206,3 +206,25 @@ def test_writes_to_a_damaged_table_write_nothing(folder: Path) -> None:
                     table.update([{"id": 1, "a": 2}])
         finally:
             (folder / "data").chmod(0o700)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        (b'"keylake.rows":"250"', b'"keylake.rows":"a few"'),
+        (b'"keylake.columns":"[', b'"keylake.columns":"{['),
+        (b'"total-data-files":"2"', b'"total-data-files":"many"'),
+    ],
+)
+def test_a_fact_of_a_commit_that_cannot_be_read(folder: Path, good: bytes, bad: bytes) -> None:
+    file = newest(folder, "*.metadata.json")
+    content = file.read_bytes()
+    assert good in content
+    with changed(file, content.replace(good, bad)), keylake.local.open(folder.parents[1]) as opened:
+        table = opened.table(".".join(folder.parts[-2:]))
+        assert table.get(id=3) is not None
+        if b"total" in good:
+            assert [each.kind for each in table.check().damage] == ["counts"]
+        else:
+            with pytest.raises(kl.StoreFailed, match=r"The metadata of \S+ is damaged: what it says cannot be read"):
+                table.history()

@@ -23,7 +23,7 @@ from pyiceberg.table.update import AddSnapshotUpdate, AssertTableUUID, SetSnapsh
 from keylake.errors import CommitConflict, StoreFailed, TableNotFound, Unsupported
 from keylake.local import names
 from keylake.local.catalogs import scrubbed
-from keylake.local.damage import writing
+from keylake.local.damage import facts, writing
 from keylake.local.layout import same_definition
 from keylake.local.manifests import present_manifests
 from keylake.local.moments import check_lineage, is_first, summary_of
@@ -162,7 +162,8 @@ def facts_of(name: str, table: IcebergTable, branch: str) -> Facts:
     schema = next((each for each in metadata.schemas if each.schema_id == head.schema_id), metadata.schema())
     if not same_definition(metadata, schema) or not check_lineage(name, metadata, head, table.io):
         raise _not_carried(name, head)
-    return Facts.of(name, head)
+    with facts(name):
+        return Facts.of(name, head)
 
 
 def append(
