@@ -2,17 +2,23 @@
 
 pyiceberg's decoder is fast because it does not look where the file ends: lengths that are garbled end the process.
 Blocks that pyiceberg compresses end with three of the four bytes of zlib's Adler-32 of their content. They are
-compared: one changed bit in a bound of a column would hide a file from a look-up. Iceberg for Java writes none.
+compared: one changed bit in a bound of a column would hide a file from a look-up. Iceberg for Java writes none, so the
+entries of its blocks are decoded twice: first by pyiceberg's slow decoder, which looks where they end.
 """
 
 from __future__ import annotations
 
+import json
 import zlib
+from functools import lru_cache
 from io import BytesIO
 from typing import cast
 
 from pyiceberg.avro.decoder import StreamingBinaryDecoder
+from pyiceberg.avro.reader import Reader
+from pyiceberg.avro.resolver import construct_reader
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile
+from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 _MAGIC = b"Obj\x01"
 _MARKER_BYTES = 16
@@ -35,11 +41,13 @@ def check_frames(content: bytes) -> None:
                 header[name] = _read(decoder)
         marker = decoder.read(_MARKER_BYTES)
         while decoder.tell() < len(content):
-            if decoder.read_int() < 0:
+            if (entries := decoder.read_int()) < 0:
                 raise ValueError("a block has a negative number of entries")
             block = _read(decoder)
-            if header.get(b"avro.codec") == b"deflate":
-                _check_sum(block)
+            codec = header.get(b"avro.codec", b"null")
+            content_of_block = _unpacked(block) if codec == b"deflate" else block if codec == b"null" else None
+            if content_of_block is not None:
+                _check_entries(header[b"avro.schema"].decode(), content_of_block, entries)
             if decoder.read(_MARKER_BYTES) != marker:
                 raise ValueError("the marker behind a block is another one")
     except (EOFError, TypeError):
@@ -53,7 +61,8 @@ def _read(decoder: StreamingBinaryDecoder) -> bytes:
     return decoder.read(length)
 
 
-def _check_sum(block: bytes) -> None:
+def _unpacked(block: bytes) -> bytes | None:
+    """The content of a block; None: it fits its checksum."""
     inflater = zlib.decompressobj(_RAW_DEFLATE)
     try:
         content = inflater.decompress(block)
@@ -64,6 +73,21 @@ def _check_sum(block: bytes) -> None:
         raise ValueError("a block ends elsewhere than its content")
     if noted and noted != zlib.adler32(content).to_bytes(4, "big")[:_CHECKSUM_BYTES]:
         raise ValueError("a block has another content than its checksum says")
+    return None if noted else content
+
+
+def _check_entries(schema: str, content: bytes, count: int) -> None:
+    decoder, reader = StreamingBinaryDecoder(content), _reader(schema)
+    for _ in range(count):
+        reader.read(decoder)
+    if decoder.tell() != len(content):
+        raise ValueError("a block has other entries than their number says")
+
+
+@lru_cache(maxsize=16)
+def _reader(schema: str) -> Reader:
+    """What decodes entries of a schema of Avro, which files of one table share."""
+    return construct_reader(AvroSchemaConversion().avro_to_iceberg(json.loads(schema)))
 
 
 class ReadFile(FileIO):

@@ -14,6 +14,7 @@ import struct
 import sys
 import tempfile
 import warnings
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -26,6 +27,7 @@ import keylake as kl
 import keylake.local
 
 SECONDS, MEMORY_BYTES = 20, 3 << 30
+MARKER_BYTES, RAW = 16, -zlib.MAX_WBITS
 ODD_NUMBERS = (0, -1, 1, 2**31 - 1, -(2**31), 2**62, 2**63 - 1, 2**64, 10**40, 0.5, 1e300)
 ODD_TEXTS = ("", "\x00", "a" * 5000, "../../../outside", "/etc/hostname", "file:///", "struct<a:", "bucket[0]")
 ODD_BYTES = (b"\xff" * 4, b"\x7f" * 8, b"\x00" * 8, b"\x80" * 10, b"\xff\xff\xff\x7f", b"\x01")
@@ -97,6 +99,35 @@ def _has(holder: Any, name: Any) -> bool:
     return name in holder if isinstance(holder, dict) else name < len(holder)
 
 
+def mutated_entries(content: bytes, draw: Random) -> bytes:
+    """An Avro file whose entries are changed, and whose frame and compression are whole; it has no checksum."""
+    begin = content.index(content[-MARKER_BYTES:]) + MARKER_BYTES
+    count, at = _number(content, begin)
+    size, at = _number(content, at)
+    packer = zlib.compressobj(wbits=RAW)
+    entries = zlib.decompressobj(RAW).decompress(content[at : at + size])
+    packed = packer.compress(mutated(entries, draw)) + packer.flush()
+    return content[:begin] + _encoded(count) + _encoded(len(packed)) + packed + content[-MARKER_BYTES:]
+
+
+def _number(content: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = content[at]
+        at, value, shift = at + 1, value | (byte & 127) << shift, shift + 7
+        if byte < 128:
+            return (value >> 1) ^ -(value & 1), at
+
+
+def _encoded(number: int) -> bytes:
+    """A number that is not negative."""
+    rest, parts = number << 1, bytearray()
+    while rest > 127:
+        parts.append(rest & 127 | 128)
+        rest >>= 7
+    return bytes((*parts, rest))
+
+
 def mutated_footer(content: bytes, draw: Random) -> bytes:
     """A Parquet file with another footer, without the checksum that would tell it."""
     length = struct.unpack("<I", content[-8:-4])[0]
@@ -107,8 +138,8 @@ def mutated_footer(content: bytes, draw: Random) -> bytes:
 
 MUTATIONS: dict[str, tuple[tuple[str, Callable[[bytes, Random], bytes]], ...]] = {
     "*.metadata.json": (("bytes", mutated), ("json", mutated_json)),
-    "snap-*.avro": (("bytes", mutated),),
-    "*-m0.avro": (("bytes", mutated),),
+    "snap-*.avro": (("bytes", mutated), ("entries", mutated_entries)),
+    "*-m0.avro": (("bytes", mutated), ("entries", mutated_entries)),
     "*.parquet": (("bytes", mutated), ("footer", mutated_footer)),
 }
 

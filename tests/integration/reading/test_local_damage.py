@@ -228,3 +228,20 @@ def test_a_fact_of_a_commit_that_cannot_be_read(folder: Path, good: bytes, bad: 
         else:
             with pytest.raises(kl.StoreFailed, match=r"The metadata of \S+ is damaged: what it says cannot be read"):
                 table.history()
+
+
+def test_lengths_in_entries_of_a_manifest_are_looked_at(lake: kl.Lake, warehouse: Path) -> None:
+    """The frames are whole, and there is no checksum: pyiceberg's fast decoder would read past the end."""
+    table = lake.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("damaged"), key="id", buckets=1))
+    plain = "SET TBLPROPERTIES ('write.manifest.compression-codec' = 'uncompressed')"
+    lake.spark.sql(f"ALTER TABLE lake.{table.name} {plain}").collect()
+    table.upsert(ROWS[:9])
+    folder = warehouse.joinpath(*table.name.split("."))
+    file, rows = newest(folder, "*-m0.avro"), read(folder)
+    good = file.read_bytes()
+    assert good.count(b"\x0ePARQUET") == 1
+    for length in (b"\x0f", b"\x7e", b"\xfe"):
+        with changed(file, good.replace(b"\x0ePARQUET", length + b"PARQUET")):
+            error = error_of(lambda: read(folder), rows)
+            assert isinstance(error, kl.StoreFailed), length
+            assert f"Manifest {file} is " in str(error) or "bytes, and the table says" in str(error)
