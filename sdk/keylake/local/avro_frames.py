@@ -86,7 +86,7 @@ def _check_entries(schema: str, content: bytes, count: int) -> None:
 
 @lru_cache(maxsize=16)
 def _reader(schema: str) -> Reader:
-    """What decodes entries of a schema of Avro, which files of one table share."""
+    """The decoder of entries of a schema of Avro, which files of one table share."""
     return construct_reader(AvroSchemaConversion().avro_to_iceberg(json.loads(schema)))
 
 

@@ -58,7 +58,7 @@ def decoding(name: str) -> Generator[None]:
 
 @contextmanager
 def facts(name: str) -> Generator[None]:
-    """What properties and summaries say, and cannot be read, comes out as an error of the table."""
+    """Properties and summaries that cannot be read come out as an error of the table."""
     try:
         yield
     except (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError) as error:
