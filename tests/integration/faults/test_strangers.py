@@ -88,8 +88,9 @@ def test_all_ports_are_on_the_loopback_interface(server: int) -> None:
 def test_no_port_serves_who_has_no_secret(lake: kl.Lake, server: int) -> None:
     """An RPC request as Spark's processes send it, with a Java object in it, is answered by none of them."""
     assert lake._server is not None
-    of_java = {port for _, port in listening({server})} - {lake._server.port}
-    of_python = {port for _, port in listening(processes_of(server))} - of_java - {lake._server.port}
+    of_clients = {lake._server.port, lake._server.catalog_port}
+    of_java = {port for _, port in listening({server})} - of_clients
+    of_python = {port for _, port in listening(processes_of(server))} - of_java - of_clients
     assert len(of_java) >= 2
     program = """
         def text(said):

@@ -138,14 +138,14 @@ def test_spark_without_the_plug_in(lake: kl.Lake, endpoint: Endpoint, keyed: kl.
     for key, value in endpoint.properties().items():
         lake.spark.conf.set(f"spark.sql.catalog.iceberg_own.{key}", value)
     lake.spark.conf.set("spark.sql.catalog.iceberg_own", "org.apache.iceberg.spark.SparkCatalog")
-    lake.spark.sql("CREATE NAMESPACE iceberg_own.engines")
-    lake.spark.sql("CREATE TABLE iceberg_own.engines.t PARTITIONED BY (bucket(2, id)) AS SELECT id FROM range(9)")
-    lake.spark.sql("DELETE FROM iceberg_own.engines.t WHERE id < 3")
-    lake.spark.sql("ALTER TABLE iceberg_own.engines.t SET TBLPROPERTIES ('a' = 'b')")
-    assert lake.spark.table("lake.engines.t").count() == 6
+    lake.spark.sql("CREATE NAMESPACE iceberg_own.of_spark")
+    lake.spark.sql("CREATE TABLE iceberg_own.of_spark.t PARTITIONED BY (bucket(2, id)) AS SELECT id FROM range(9)")
+    lake.spark.sql("DELETE FROM iceberg_own.of_spark.t WHERE id < 3")
+    lake.spark.sql("ALTER TABLE iceberg_own.of_spark.t SET TBLPROPERTIES ('a' = 'b')")
+    assert lake.spark.table("lake.of_spark.t").count() == 6
     with pytest.raises(Exception, match=r"table .* is keyed, and cannot be dropped"):
         lake.spark.sql(f"DROP TABLE iceberg_own.{keyed.name}").collect()
-    lake.spark.sql("CREATE OR REPLACE TABLE iceberg_own.engines.t AS SELECT 1 AS other")
-    assert lake.spark.table("lake.engines.t").columns == ["other"]
-    lake.spark.sql("DROP TABLE iceberg_own.engines.t PURGE")
-    assert not lake.spark.catalog.tableExists("lake.engines.t")
+    lake.spark.sql("CREATE OR REPLACE TABLE iceberg_own.of_spark.t AS SELECT 1 AS other")
+    assert lake.spark.table("lake.of_spark.t").columns == ["other"]
+    lake.spark.sql("DROP TABLE iceberg_own.of_spark.t PURGE")
+    assert not lake.spark.catalog.tableExists("lake.of_spark.t")

@@ -74,7 +74,7 @@ def test_the_life_of_a_plain_table(lake: kl.Lake, plain: Catalog) -> None:
 
 
 @pytest.mark.parametrize(
-    "space", [("x y",), ("größe",), ("a+b",), ("p%41%2541",), ("outer", "in ner", "ö")], ids=".".join
+    "space", [("blank in",), ("straße",), ("plus+in",), ("p%41%2541",), ("outer", "in ner", "ö")], ids=".".join
 )
 def test_names_that_are_encoded(lake: kl.Lake, plain: Catalog, space: tuple[str, ...]) -> None:
     for length in range(1, len(space) + 1):
