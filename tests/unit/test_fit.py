@@ -54,6 +54,12 @@ def one_of_python(column: str, value: object) -> list[dict[str, object]]:
     return [{"id": 1, column: None}, {"id": 2, column: value}]
 
 
+def test_times_of_a_zone_stay_the_same_beside_pandas_on_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYARROW_IGNORE_TIMEZONE", "1")  # as pyspark.pandas and pandera do when they are imported
+    noon = NOON.replace(tzinfo=TOKYO)
+    assert fitted(one_of_python("when", noon))["when"].to_pylist() == [None, noon]
+
+
 # --------------------------------------------------------------------------------------------------------- what fits
 
 EXACT: list[tuple[str, Any, object, object]] = [

@@ -12,6 +12,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import enum
+import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -195,6 +196,10 @@ def _integers(values: Values) -> Array:
 def _timestamps(values: Values, zone: str | None) -> Array:
     # pandas' timestamps may have nanoseconds, which Arrow would drop.
     fine = any(getattr(value, "nanosecond", 0) for value in values)
+    if zone is not None and os.environ.get("PYARROW_IGNORE_TIMEZONE"):
+        # pandas-on-Spark and pandera set it when they are imported: Arrow would take the time of day in another zone.
+        times = cast("Sequence[datetime.datetime | None]", values)
+        values = [None if each is None else each.astimezone(datetime.timezone.utc) for each in times]
     return pa.array(values, pa.timestamp("ns" if fine else "us", tz=zone))
 
 
