@@ -22,10 +22,49 @@ def documented_settings() -> dict[str, str]:
 
 
 def numbers(port: int) -> dict[str, int]:
-    """The numbers of commits on the page of Prometheus, by their names."""
+    """The numbers of the plug-in on the page of Prometheus, by their names."""
     with urlopen(f"http://127.0.0.1:{port}/metrics/prometheus", timeout=30) as page:
         text = page.read().decode()
     return {name: int(number) for name, number in re.findall(OF_PLUGIN + r'(\w+)_Value\{type="gauges"\} (\d+)', text)}
+
+
+def of_commits(port: int) -> dict[str, int]:
+    """The numbers of commits among them."""
+    return {name: number for name, number in numbers(port).items() if "commit" in name or name == "rows_written"}
+
+
+@pytest.mark.slow
+def test_a_server_tells_its_reads_and_caches(tmp_path: Path) -> None:
+    port = free_port()
+    settings = documented_settings() | {"spark.ui.port": str(port)}
+    schema = pa.schema([("id", pa.int64()), ("n", pa.int64())])
+    spec = kl.TableSpec.from_arrow(schema, name="features.clicks", key="id", buckets=1)
+    with connect_server(tmp_path, settings) as server, kl.connect(server.url) as lake:
+        table = lake.create(spec)
+        table.upsert([{"id": n, "n": n} for n in range(10)])
+        table.update([{"id": n, "n": -n} for n in range(5)])
+        before = numbers(port)
+        assert table.to_arrow().num_rows == 10
+        first = grown(before, port)
+        assert (first["rows_in"], first["rows_out"], first["files_opened"], first["read_tasks"]) == (15, 10, 2, 1)
+        assert first["bytes_read"] > 0
+        assert (first["selection_hits"], first["selection_misses"]) == (0, 1)
+        assert table.to_arrow().num_rows == 10
+        second = grown(before, port)
+        assert second["selection_hits"] == 1
+        assert second["footer_hits"] > first["footer_hits"]
+        assert second["footer_misses"] == first["footer_misses"]
+        assert second["file_list_hits"] > first["file_list_hits"]
+        assert second["lookups"] == 0
+        assert table.get(id=7) is not None
+        third = grown(before, port)
+        assert (third["lookups"], third["read_tasks"]) == (1, second["read_tasks"])
+        assert third["rows_out"] > second["rows_out"]
+
+
+def grown(before: dict[str, int], port: int) -> dict[str, int]:
+    """How much larger the numbers are than they were."""
+    return {name: number - before[name] for name, number in numbers(port).items()}
 
 
 @pytest.mark.slow
@@ -35,16 +74,16 @@ def test_a_server_tells_its_commits_and_logs_json(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("n", pa.int64())])
     with connect_server(tmp_path, settings) as server, kl.connect(server.url) as lake:
         nothing = dict.fromkeys(("commits", "commit_retries", "commit_conflicts", "commits_unknown", "rows_written"), 0)
-        assert numbers(port) == nothing
+        assert of_commits(port) == nothing
         table = lake.create(kl.TableSpec.from_arrow(schema, name="features.clicks", key="id"))
         table.upsert([{"id": 1, "n": 10}, {"id": 2, "n": 20}])
         table.update([{"id": 1, "n": 11}], idempotency_key="once")
         table.update([{"id": 1, "n": 11}], idempotency_key="once")
-        told = numbers(port)
+        told = of_commits(port)
         assert told == nothing | {"commits": 2, "rows_written": 3}, "a repeated write is not a commit"
         table.compact("full")
-        assert numbers(port) == told | {"commits": 3}, "its rows are not written once more"
-        assert all(f"| `{name}` |" in PAGE.read_text() for name in told)
+        assert of_commits(port) == told | {"commits": 3}, "its rows are not written once more"
+        assert all(f"`{name}`" in PAGE.read_text() for name in numbers(port))
     (log,) = tmp_path.glob(".keylake/server-*.log")
     lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
     assert lines

@@ -11,6 +11,7 @@ import io.keylake.spark.reducers.user.UserReducers;
 import io.keylake.spark.rest.CatalogServer;
 import io.keylake.spark.rest.PortFile;
 import io.keylake.tables.CommitCounter;
+import io.keylake.tables.ReadTotal;
 import io.keylake.tables.hashing.HashClasses;
 import java.io.File;
 import java.nio.file.Path;
@@ -38,6 +39,7 @@ public final class KeylakePlugin implements SparkPlugin {
   static final String OWNER = "spark.keylake.owner.pid";
   private static final String SCRATCH = "spark.keylake.owner.scratch";
   private static final int AFTER_SPARK = 0; // hooks of a lower priority run later
+  private static final String DRIVER = "driver"; // the id of the executor that is in the driver
   private static final String PORT_FILE = "spark.keylake.port-file";
 
   @Override
@@ -71,6 +73,7 @@ public final class KeylakePlugin implements SparkPlugin {
         for (CommitCounter counter : CommitCounter.values()) {
           plugin.metricRegistry().register(counter.label(), (Gauge<Long>) counter::value);
         }
+        registerReads(plugin);
       }
 
       @Override
@@ -84,6 +87,10 @@ public final class KeylakePlugin implements SparkPlugin {
 
   private static PortFile portFile(SparkConf conf) {
     return new PortFile(Path.of(conf.get(PORT_FILE)));
+  private static void registerReads(PluginContext plugin) {
+    for (ReadTotal total : ReadTotal.values()) {
+      plugin.metricRegistry().register(total.label(), (Gauge<Long>) total::value);
+    }
   }
 
   /** Tells this process what holds for the whole application. */
@@ -113,6 +120,9 @@ public final class KeylakePlugin implements SparkPlugin {
       @Override
       public void init(PluginContext context, Map<String, String> extra) {
         prepare(context.conf());
+        if (!context.executorID().equals(DRIVER)) {
+          registerReads(context); // a driver that runs tasks has them by its own plug-in
+        }
       }
     };
   }

@@ -4,6 +4,7 @@ import io.keylake.spark.integrity.CheckedFooter;
 import io.keylake.spark.integrity.FooterChecksum;
 import io.keylake.spark.integrity.PageChecksums;
 import io.keylake.tables.FileDamage;
+import io.keylake.tables.ReadTotal;
 import io.keylake.tables.cache.BoundedCache;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.File;
@@ -46,8 +47,9 @@ final class Footers {
   private static final int BYTES_BEHIND_FOOTER = 8; // its length, and four letters
 
   private static final BoundedCache<Place, Footer> FOOTERS =
-      BoundedCache.ofHeap(
-          SHARE_OF_HEAP, (place, footer) -> place.location().length() + bytes(footer.content()));
+      BoundedCache.<Place, Footer>ofHeap(
+              SHARE_OF_HEAP, (place, footer) -> place.location().length() + bytes(footer.content()))
+          .counted(ReadTotal.FOOTER_HITS, ReadTotal.FOOTER_MISSES);
   private static final BoundedCache<Place, byte[]> INDEXES =
       BoundedCache.ofHeap(
           SHARE_OF_HEAP_FOR_INDEXES,

@@ -1,5 +1,7 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.tables.ReadTotal;
+
 /**
  * The numbers of what one task of a scan did. Its reader counts; {@code ReadMetrics} shows it to
  * Spark.
@@ -18,4 +20,12 @@ public final class ReadCounters {
   public long columnsOpened;
 
   public long bytesRead;
+
+  /** Adds what a read did that has ended to the totals of this process. */
+  public void addToTotals() {
+    ReadTotal.ROWS_IN.add(rowsIn);
+    ReadTotal.ROWS_OUT.add(rowsOut);
+    ReadTotal.FILES.add(filesOpened);
+    ReadTotal.BYTES.add(bytesRead);
+  }
 }

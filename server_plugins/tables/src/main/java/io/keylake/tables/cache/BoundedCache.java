@@ -1,5 +1,6 @@
 package io.keylake.tables.cache;
 
+import io.keylake.tables.ReadTotal;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -20,6 +21,8 @@ public final class BoundedCache<K, V> {
   private final ToLongBiFunction<K, V> weight;
   private final Map<K, V> values = new LinkedHashMap<>(16, 0.75f, true);
   private long bytes;
+  private @Nullable ReadTotal hits;
+  private @Nullable ReadTotal misses;
 
   /** Makes a value. */
   public interface Maker<V, E extends Exception> {
@@ -44,6 +47,13 @@ public final class BoundedCache<K, V> {
     return new BoundedCache<>(Runtime.getRuntime().maxMemory() / share, weight);
   }
 
+  /** This cache, whose values that {@link #get} finds or has to make are counted from now on. */
+  public BoundedCache<K, V> counted(ReadTotal hits, ReadTotal misses) {
+    this.hits = hits;
+    this.misses = misses;
+    return this;
+  }
+
   /** The value of a key, or null where it is not kept. */
   public synchronized @Nullable V of(K key) {
     return values.get(key);
@@ -52,6 +62,10 @@ public final class BoundedCache<K, V> {
   /** The value of a key, made where it is not kept. */
   public <E extends Exception> V get(K key, Maker<V, E> maker) throws E {
     V there = of(key);
+    ReadTotal total = there != null ? hits : misses;
+    if (total != null) {
+      total.add(1);
+    }
     if (there != null) {
       return there;
     }

@@ -1,5 +1,6 @@
 package io.keylake.tables.cache;
 
+import io.keylake.tables.ReadTotal;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Supplier;
@@ -41,7 +42,9 @@ public final class SnapshotFiles {
   SnapshotFiles(long mostBytes) {
     this.mostBytes = mostBytes;
     this.all =
-        new BoundedCache<>(mostBytes, (listed, files) -> (files.size() + 1) * listed.bytesOfFile());
+        new BoundedCache<Listed, List<FileScanTask>>(
+                mostBytes, (listed, files) -> (files.size() + 1) * listed.bytesOfFile())
+            .counted(ReadTotal.FILE_LIST_HITS, ReadTotal.FILE_LIST_MISSES);
   }
 
   public static SnapshotFiles ofProcess() {

@@ -6,6 +6,7 @@ import io.keylake.spark.read.merge.ReadingStrategy.Way;
 import io.keylake.spark.read.selection.Selection;
 import io.keylake.spark.read.selection.SelectionCache;
 import io.keylake.spark.read.task.ReadTask;
+import io.keylake.tables.ReadTotal;
 import io.keylake.tables.planning.SectionPlan;
 import java.io.Closeable;
 import java.io.IOException;
@@ -31,6 +32,12 @@ abstract class SectionReader implements Closeable {
     this.bucket = (Integer) partition.get(partition.size() - 1);
   }
 
+  private static @Nullable Selection known(SectionPlan section) {
+    Selection found = SelectionCache.ofProcess().of(section);
+    (found == null ? ReadTotal.SELECTION_MISSES : ReadTotal.SELECTION_HITS).add(1);
+    return found;
+  }
+
   /** Opens a section by the {@link ReadingStrategy} that it has in this process. */
   static SectionReader open(
       ReadTask task,
@@ -39,8 +46,7 @@ abstract class SectionReader implements Closeable {
       List<Serializable> partition,
       DataFiles files)
       throws IOException {
-    Selection selection =
-        SectionFacts.maySelect(read, section) ? SelectionCache.ofProcess().of(section) : null;
+    Selection selection = SectionFacts.maySelect(read, section) ? known(section) : null;
     SectionFacts facts = SectionFacts.of(read, section, selection != null, files.areCut());
     ReadingStrategy strategy = ReadingStrategy.of(facts);
     if (strategy.way() == Way.KEYS_FIRST) {

@@ -4,6 +4,7 @@ import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.ReadCounters;
 import io.keylake.spark.read.merge.BucketRows;
 import io.keylake.spark.read.task.ReadTask;
+import io.keylake.tables.ReadTotal;
 import io.keylake.tables.planning.BucketPlan;
 import java.io.IOException;
 import org.apache.iceberg.Table;
@@ -40,6 +41,7 @@ record BucketReaderFactory(ReadTask task, Broadcast<Table> table)
     private final ReadCounters counters = new ReadCounters();
     private final BucketRows rows;
     private @Nullable ColumnarBatch batch;
+    private boolean isCounted;
 
     BucketReader(ReadTask task, BucketPlan bucket, FileIO io) {
       DataFiles files = new DataFiles(io, counters);
@@ -66,6 +68,11 @@ record BucketReaderFactory(ReadTask task, Broadcast<Table> table)
     @Override
     public void close() throws IOException {
       rows.close();
+      if (!isCounted) {
+        isCounted = true;
+        counters.addToTotals();
+        ReadTotal.TASKS.add(1);
+      }
     }
   }
 }

@@ -5,6 +5,7 @@ import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.ReadCounters;
 import io.keylake.spark.read.merge.BucketRows;
 import io.keylake.spark.read.task.ReadTask;
+import io.keylake.tables.ReadTotal;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.planning.BucketPlan;
 import java.io.IOException;
@@ -54,11 +55,13 @@ public final class Lookup {
    * @param shown makes what is given of a row that is wanted
    */
   public List<InternalRow> read(Predicate<InternalRow> wanted, UnaryOperator<InternalRow> shown) {
-    DataFiles files = new DataFiles(io, new ReadCounters());
+    ReadCounters counters = new ReadCounters();
+    DataFiles files = new DataFiles(io, counters);
     List<InternalRow> rows = new ArrayList<>();
     for (BucketPlan bucket : buckets) {
       try (BucketRows merged = new BucketRows(task, bucket.partition(), bucket.sections(), files)) {
         for (ColumnarBatch batch = merged.next(); batch != null; batch = merged.next()) {
+          counters.rowsOut += batch.numRows();
           for (Iterator<InternalRow> each = batch.rowIterator(); each.hasNext(); ) {
             InternalRow row = each.next();
             if (wanted.test(row)) {
@@ -70,6 +73,8 @@ public final class Lookup {
         throw StoreFailure.reading(description, e);
       }
     }
+    counters.addToTotals();
+    ReadTotal.LOOKUPS.add(1);
     return rows;
   }
 
