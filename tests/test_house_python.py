@@ -32,6 +32,7 @@ CORE = (
     "explanations",
     "_values",
     "_definition",
+    "_frames",
     "_server",
     "_rows",
     "schema",
@@ -68,6 +69,8 @@ PIPELINES = (
     "extension",
 )
 ROOMS = {"keylake": CORE, "keylake_pipelines": PIPELINES}
+# Extras of the core whose packages it imports where they are asked for.
+EXTRAS = ("client", "plots", "pandas", "polars", "pandera", "dataframely")
 # What an extension may import of the core: what people import, and what is there for extensions.
 FOR_EXTENSIONS = {
     "keylake",
@@ -197,7 +200,7 @@ def test_a_package_defines_nothing_itself(init: Path) -> None:
 def test_every_package_we_import_is_asked_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     # The lack of an extra has an error of its own. pyspark-client has the module of pyspark.
-    extras = [project["optional-dependencies"][name] for name in ("client", "plots", "pandas", "polars")]
+    extras = [project["optional-dependencies"][name] for name in EXTRAS]
     pipelines = tomllib.loads((SDK / "keylake_pipelines/pyproject.toml").read_text())["project"]
     packages = [*project["dependencies"], *pipelines["dependencies"], *(each for extra in extras for each in extra)]
     asked = {re.split(r"[^\w-]", each)[0].removesuffix("-client").replace("-", "_") for each in packages}

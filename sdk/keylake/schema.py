@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, ClassVar, ForwardRef, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ForwardRef, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +43,9 @@ from keylake._values.read import is_read_as_it_is, python_value
 from keylake.errors import BadRows, DefinitionError, SchemaMismatch, check_type
 from keylake.reducers import LATEST, Reducer
 from keylake.types import annotation_of, checked, named, type_of, without_none
+
+if TYPE_CHECKING:
+    from keylake._frames.pandera_schema import FrameKind
 
 
 class Group:
@@ -300,6 +303,41 @@ Convert the values, or give the column another type.
         if verb not in ("upsert", "update", "delete"):
             raise DefinitionError(f"verb is {verb!r}. Use 'upsert', 'update' or 'delete'.")
         return checked_rows(rows, cls.table_spec(), Intention(verb, version=version))
+
+    @classmethod
+    def to_pandera(cls, frame: FrameKind = "pandas") -> Any:
+        """The table as a schema of pandera, a `DataFrameSchema` for frames of pandas or of polars; needs pandera.
+
+        It checks frames as `to_pandas()` and `to_polars()` give them: exactly the columns of the table with their
+        types, no null in the key, and each key once. Times with a zone may have any zone. The type is not checked of
+        uuids and fixed bytes, which have two forms in reads, nor of maps in polars.
+
+        Raises `DefinitionError` for another frame, and `Unsupported` without pandera or the library of the frame.
+
+        Example::
+
+            Profile.to_pandera("polars").validate(profiles.to_polars())
+        """
+        from keylake._frames.pandera_schema import pandera_schema
+
+        return pandera_schema(cls.table_spec(), frame)
+
+    @classmethod
+    def to_dataframely(cls) -> Any:
+        """The table as a class of dataframely, a `Schema` for frames of polars; needs dataframely.
+
+        The key is its primary key, and all other columns may be null. Times with a zone are in UTC, uuids are text, and
+        the type of a map is not checked.
+
+        Raises `Unsupported` without dataframely.
+
+        Example::
+
+            Profile.to_dataframely().validate(frame)
+        """
+        from keylake._frames.dataframely_schema import dataframely_schema
+
+        return dataframely_schema(cls.table_spec())
 
     @staticmethod
     def from_frame(frame: Rows, **definition: Unpack[Definition]) -> type[Table]:

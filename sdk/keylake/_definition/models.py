@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 else:
     ModelMetaclass = type(BaseModel)
 
-VERBS = ("from_frame", "from_row", "from_rows", "table_spec")
+VERBS = ("from_frame", "from_row", "from_rows", "table_spec", "to_dataframely", "to_pandera")
 """The names that `keylake.Table` adds to those of a model, which no attribute of a column should take."""
 
 NAME = "keylake_name"

@@ -1,0 +1,1 @@
+"""Definitions of tables as classes of libraries that check frames."""
