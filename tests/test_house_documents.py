@@ -10,6 +10,7 @@ import pytest
 import keylake
 import keylake.local
 import rooms
+from keylake import errors
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ROOT / "sdk" / "docs"
@@ -85,6 +86,19 @@ def test_the_reference_has_every_public_name() -> None:
     named = re.findall(r"^\.\. auto(?:class|data|exception|function):: (\S+)$", pages, flags=re.MULTILINE)
     assert sorted(set(named)) == sorted(named), "a name is described once"
     assert public - set(named) == set()
+
+
+def test_the_page_of_errors_has_each_with_its_condition_and_state() -> None:
+    page = (DOCUMENTS / "troubleshooting.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \|([^|]*)\|", page, flags=re.MULTILINE))
+    classes = [
+        each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.KeylakeError)
+    ]
+    kinds = {each.__name__ for each in classes}
+    assert rows.keys() == kinds - {"KeylakeError"}
+    for line in (ROOT / "tests/public/conditions.txt").read_text().splitlines():
+        condition, state, kind = line.split()
+        assert rows[kind].strip() == f"`{condition}`, `{state}`"
 
 
 def test_what_is_written_by_hand_is_there() -> None:

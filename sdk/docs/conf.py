@@ -37,12 +37,15 @@ toc_object_entries_show_parents = "hide"
 
 
 def add_table_of_contents(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put the pages that an index links into the site's table of contents, in the order of the links."""
+    """Put the pages that an index links into the site's table of contents, by its sections and in their order."""
     if page.rpartition("/")[2] != "index":
         return
     here = Path(app.srcdir, page).parent
-    linked = [target for target in re.findall(r"\]\((\w[\w./]*)\.md\)", source[0]) if (here / f"{target}.md").exists()]
-    source[0] += "\n\n```{toctree}\n:hidden:\n" + "\n".join(dict.fromkeys(linked)) + "\n```\n"
+    for section in re.split(r"^## ", source[0], flags=re.MULTILINE):
+        linked = [link for link in re.findall(r"\]\((\w[\w./]*)\.md\)", section) if (here / f"{link}.md").exists()]
+        caption = f":caption: {section.splitlines()[0]}\n" if source[0].count(f"## {section}") else ""
+        if linked:
+            source[0] += f"\n\n```{{toctree}}\n:hidden:\n{caption}" + "\n".join(dict.fromkeys(linked)) + "\n```\n"
 
 
 def name_files_outside(app: Sphinx, page: str, source: list[str]) -> None:

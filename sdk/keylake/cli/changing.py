@@ -36,7 +36,7 @@ def compact(
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Merge and settle runs until the policy is content."""
+    """Merge and settle runs until the policy asks for no more merges."""
     with opened(lake, catalog) as found:
         on = branch_of(found.table(table), of_branch)
         done = on.layout.compaction_plan(policy) if plan else on.compact(policy)

@@ -87,6 +87,8 @@ public final class KeylakePlugin implements SparkPlugin {
 
   private static PortFile portFile(SparkConf conf) {
     return new PortFile(Path.of(conf.get(PORT_FILE)));
+  }
+
   private static void registerReads(PluginContext plugin) {
     for (ReadTotal total : ReadTotal.values()) {
       plugin.metricRegistry().register(total.label(), (Gauge<Long>) total::value);

@@ -130,7 +130,7 @@ public final class CompactionRunner {
   }
 
   /**
-   * Compacts until the policy is content.
+   * Compacts until the policy asks for no more merges.
    *
    * @param atOnce how many merges run side by side; each keeps one core busy
    */
