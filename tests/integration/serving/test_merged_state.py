@@ -1,6 +1,7 @@
 """DuckDB, pyiceberg and polars over the merged state of a keyed table: the rows of its newest commit, at every step."""
 
 import dataclasses
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,6 +117,44 @@ def test_a_state_is_made_again_where_somebody_has_cleaned_it_away(lake: kl.Lake)
     assert again.metadata_location != state.metadata_location
     assert len(rows_of(again.metadata_location)) == 9
     assert table.read().toArrow().num_rows == 9
+
+
+def test_cleaning_leaves_a_state_whole_or_takes_all_of_it(lake: kl.Lake, warehouse: Path) -> None:
+    table = lake.create(renamed(Clicks, fresh_name("states")))
+    table.upsert([{"id": n, "clicks": n, "city": "Oslo"} for n in range(9)])
+    table.update([{"id": 1, "clicks": 9}])
+    state = table.serving.merged_state()
+    folder = warehouse.joinpath(*table.name.split("."))
+    files = [file for file in folder.joinpath("merged-state").rglob("*") if file.is_file()]
+    newest = Path(state.metadata_location.removeprefix("file:"))
+    orphan = folder / "data" / "00000-0-00000000-0000-4000-8000-000000000000-00001.parquet"
+    orphan.write_bytes(b"of a write that has died")
+    for file in {*files, orphan} - {newest}:
+        os.utime(file, (0, 0))
+    policy = kl.RetentionPolicy(days=0, orphan_days=1)
+    assert (cleaned := table.clean(policy)).orphans_left_because is None
+    assert cleaned.orphans_deleted == 1
+    assert len(rows_of(state.metadata_location)) == 9
+    os.utime(newest, (0, 0))
+    assert table.clean(policy).orphans_left_because is None
+    assert not list(folder.joinpath("merged-state").rglob("*.parquet"))
+    assert len(rows_of(table.serving.merged_state().metadata_location)) == 9
+
+
+def test_cleaning_leaves_another_table_among_states(lake: kl.Lake, warehouse: Path) -> None:
+    table = lake.create(renamed(Clicks, fresh_name("states")))
+    other = lake.create(renamed(Clicks, fresh_name("states")))
+    other.upsert([{"id": 1, "clicks": 1, "city": "Oslo"}])
+    state = Path(other.serving.merged_state().metadata_location.removeprefix("file:")).parents[1]
+    inside = warehouse.joinpath(*table.name.split("."), "merged-state", state.name)
+    shutil.copytree(state, inside)
+    for file in inside.rglob("*.*"):
+        os.utime(file, (0, 0))
+    cleaned = table.clean(kl.RetentionPolicy(days=0, orphan_days=1))
+    assert cleaned.orphans_left_because is not None
+    assert state.name in cleaned.orphans_left_because
+    assert list(inside.rglob("*.metadata.json"))
+    shutil.rmtree(inside)
 
 
 def test_a_purge_takes_states_along(lake: kl.Lake, warehouse: Path) -> None:

@@ -26,6 +26,8 @@ import org.jspecify.annotations.Nullable;
  *   <li>If it is the metadata of a table, then of this one.
  * </ol>
  *
+ * <p>Merged states, which no table knows, are orphans with all of their files at once.
+ *
  * <p>Where another table lies within or around this one, or shares its folder, nothing is an
  * orphan.
  */
@@ -104,9 +106,13 @@ final class Orphans {
     }
     List<String> candidates = new ArrayList<>();
     List<String> metadata = new ArrayList<>();
+    MergedStateFiles states = new MergedStateFiles(table);
     try (Stream<FileInfo> files = folders.files(location.location())) {
       for (FileInfo file : (Iterable<FileInfo>) files::iterator) {
         Place place = Place.written(file.location());
+        if (states.take(file, place)) {
+          continue;
+        }
         Optional<Place> described = Folders.describedBy(place);
         if (described.isPresent() && !described.get().isSame(location)) {
           return OrphanFiles.none(
@@ -122,6 +128,14 @@ final class Orphans {
         }
       }
     }
+    Optional<String> stranger = states.ofAnotherTable();
+    if (stranger.isPresent()) {
+      return OrphanFiles.none(
+          "the folder of another table, %s, lies inside its own".formatted(stranger.get()));
+    }
+    states.unneeded(before).stream()
+        .filter(file -> isReal(Place.written(file)))
+        .forEach(candidates::add);
     table.refresh(); // what was committed before the files were listed is known now
     KnownFiles known = KnownFiles.of(table);
     metadata.removeIf(file -> known.hasMetadata(FileNames.of(file)));

@@ -1,0 +1,34 @@
+package io.keylake.tables.storage;
+
+import java.nio.charset.StandardCharsets;
+import java.util.UUID;
+import org.apache.iceberg.Table;
+
+/**
+ * The folder of a keyed table in which servers keep its merged states: plain tables of its own, one
+ * in each folder in it, in which engines without the plug-in leave the files that they commit.
+ */
+public final class StatesFolder {
+  private static final String NAME = "merged-state";
+
+  private StatesFolder() {}
+
+  public static String of(Table table) {
+    return table.location() + "/" + NAME;
+  }
+
+  /** The UUID of all states of a table, whichever server makes them. */
+  public static UUID uuid(Table table) {
+    return UUID.nameUUIDFromBytes((table.uuid() + "/" + NAME).getBytes(StandardCharsets.UTF_8));
+  }
+
+  /** The file lies in the folder, by its location and, on a local disk, by its real path. */
+  public static boolean holds(Table table, String file) {
+    String folder = of(table);
+    return file.startsWith(folder + "/") && Place.of(folder).holds(Place.of(file));
+  }
+
+  static Place place(Table table) {
+    return Place.written(table.location()).child(NAME);
+  }
+}
