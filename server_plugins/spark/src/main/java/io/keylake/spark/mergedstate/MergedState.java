@@ -11,7 +11,7 @@ import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import io.keylake.tables.planning.request.ReadSpec;
 import io.keylake.tables.spec.KeyedSchema;
-import java.nio.charset.StandardCharsets;
+import io.keylake.tables.storage.StatesFolder;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -53,8 +53,6 @@ import org.jspecify.annotations.Nullable;
  * that has died.
  */
 final class MergedState {
-  private static final String FOLDER = "merged-state";
-
   /** Where Spark keeps what a thread says of its jobs. */
   private static final String DESCRIPTION = "spark.job.description";
 
@@ -81,10 +79,28 @@ final class MergedState {
   /**
    * The state of the newest commit.
    *
-   * @param table as its catalog has it now
+   * @param table of which the newest commit is looked up once more: another request may have moved
+   *     the state on while this one waited, and a state never goes back
    */
   synchronized TableMetadata at(SparkContext spark, Table table) {
     Instant now = Instant.now();
+    table.refresh();
+    while (true) {
+      Long head = new CommitLog(table, null).headId();
+      try {
+        TableMetadata found = at(spark, table, head, now);
+        seen = now;
+        return found;
+      } catch (RuntimeException e) {
+        table.refresh();
+        if (Objects.equals(head, new CommitLog(table, null).headId())) {
+          throw e;
+        } // files of an older commit may have been cleaned away meanwhile
+      }
+    }
+  }
+
+  private TableMetadata at(SparkContext spark, Table table, @Nullable Long head, Instant now) {
     KeyedSchema schema = KeyedSchema.of(table);
     Schema shown = schema.visible();
     if (operations == null || begun.plus(OLDEST).isBefore(now) || !operations.isThere()) {
@@ -94,28 +110,19 @@ final class MergedState {
       sections = Map.of();
       made.clear();
     }
-    Long head = new CommitLog(table, null).headId();
     boolean isSame = operations.current().schema().sameSchema(shown);
     if (head != null && !(isSame && head.equals(source))) {
       operations.date(table.snapshot(head).timestampMillis());
       operations.show(shown);
       move(spark, table, schema, head, isSame ? sections : Map.of());
     }
-    seen = now;
     return operations.current();
   }
 
-  /** The folder of all states of a table. */
-  static String folder(Table table) {
-    return table.location() + "/" + FOLDER;
-  }
-
   private static StateOperations begin(Table table, Schema shown) {
-    UUID uuid =
-        UUID.nameUUIDFromBytes((table.uuid() + "/" + FOLDER).getBytes(StandardCharsets.UTF_8));
-    String folder = "%s/%s".formatted(folder(table), UUID.randomUUID());
+    String folder = "%s/%s".formatted(StatesFolder.of(table), UUID.randomUUID());
     long created = ((BaseTable) table).operations().current().lastUpdatedMillis();
-    return new StateOperations(table.io(), folder, uuid, shown, created);
+    return new StateOperations(table.io(), folder, StatesFolder.uuid(table), shown, created);
   }
 
   private void move(

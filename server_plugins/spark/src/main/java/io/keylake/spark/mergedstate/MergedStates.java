@@ -1,5 +1,6 @@
 package io.keylake.spark.mergedstate;
 
+import io.keylake.tables.storage.StatesFolder;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -49,7 +50,7 @@ public final class MergedStates {
       byTable.remove(table.uuid());
     }
     if (table.io() instanceof SupportsPrefixOperations io) {
-      io.deletePrefix(MergedState.folder(table));
+      io.deletePrefix(StatesFolder.of(table));
     }
   }
 
