@@ -1,7 +1,9 @@
 package io.keylake.spark.mergedstate;
 
+import com.google.common.base.Throwables;
 import io.keylake.spark.adoption.AdoptedRows;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.NoAnswer;
 import io.keylake.tables.adoption.AdoptedCommit;
 import io.keylake.tables.adoption.AdoptedTable;
 import io.keylake.tables.branches.MergedBranch;
@@ -10,6 +12,8 @@ import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.Reducer;
 import io.keylake.tables.spec.TableSpec;
 import io.keylake.tables.spec.TableSpec.Versions;
+import io.keylake.tables.storage.StatesFolder;
+import java.io.UncheckedIOException;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -20,19 +24,24 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataOperations;
+import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.MetadataUpdate;
 import org.apache.iceberg.MetadataUpdate.AddSnapshot;
 import org.apache.iceberg.MetadataUpdate.SetSnapshotRef;
 import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotChanges;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.StaticTableOperations;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.exceptions.BadRequestException;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.ForbiddenException;
+import org.apache.iceberg.exceptions.NotFoundException;
 import org.apache.iceberg.rest.requests.UpdateTableRequest;
 import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.SparkException;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.util.QuotingUtils;
@@ -56,6 +65,7 @@ import org.jspecify.annotations.Nullable;
  */
 record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nullable Long readAt) {
   private static final String KEY = "iceberg-snapshot-";
+  private static final String OWN = "keylake.";
 
   /**
    * The write of a request; empty where it was made before.
@@ -66,11 +76,7 @@ record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nulla
       Table table, TableIdentifier name, TableMetadata now, UpdateTableRequest request) {
     Snapshot snapshot = snapshot(name, request.updates());
     String key = KEY + snapshot.snapshotId();
-    boolean isMade =
-        !new CommitLog(table, null)
-            .entries(entry -> key.equals(entry.idempotencyKey()), 1)
-            .isEmpty();
-    if (isMade) {
+    if (isMade(table, key)) {
       return Optional.empty();
     }
     request.requirements().forEach(each -> each.validate(now)); // a conflict, if the state moved on
@@ -81,8 +87,11 @@ record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nulla
           snapshot.parentId(), name, head == null ? "none" : head.snapshotId());
     }
     KeyedSchema schema = KeyedSchema.of(table);
-    boolean isAppend = DataOperations.APPEND.equals(snapshot.operation());
-    check(name, schema, snapshot, isAppend);
+    if (!now.schema().sameSchema(schema.visible())) { // another column may have the name now
+      throw new CommitFailedException(
+          "the columns of table %s have changed since it was loaded; load it and commit again",
+          name);
+    }
     TableMetadata with =
         TableMetadata.buildFrom(now).setBranchSnapshot(snapshot, SnapshotRef.MAIN_BRANCH).build();
     Table foreign = new BaseTable(new StaticTableOperations(with, table.io()), table.name());
@@ -91,8 +100,75 @@ record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nulla
             .filter(field -> schema.spec().key().contains(field.name()))
             .toList();
     AdoptedTable state = new AdoptedTable(foreign, name.toString(), keyColumns);
-    AdoptedCommit commit = AdoptedCommit.of(state, snapshot);
+    AdoptedCommit commit = commit(name, table, state, snapshot);
+    boolean isAppend =
+        DataOperations.APPEND.equals(snapshot.operation())
+            && commit.deletes().isEmpty()
+            && commit.before().isEmpty();
+    check(name, schema, snapshot, isAppend);
+    if (!isAppend) {
+      checkParent(name, now, snapshot);
+    }
     return Optional.of(new ForeignWrite(state, commit, key, isAppend ? null : source(now)));
+  }
+
+  private static boolean isMade(Table table, String key) {
+    table.refresh();
+    return !new CommitLog(table, null)
+        .entries(entry -> key.equals(entry.idempotencyKey()), 1)
+        .isEmpty();
+  }
+
+  /** The changes of rows by the commit, of files that lie where the client was told to write. */
+  private static AdoptedCommit commit(
+      TableIdentifier name, Table table, AdoptedTable state, Snapshot snapshot) {
+    checkPlace(name, table, snapshot.manifestListLocation());
+    try {
+      for (ManifestFile manifest : snapshot.allManifests(table.io())) {
+        checkPlace(name, table, manifest.path());
+      }
+      SnapshotChanges changes =
+          SnapshotChanges.builderFor(state.table()).snapshot(snapshot).build();
+      changes.addedDataFiles().forEach(file -> checkPlace(name, table, file.location()));
+      changes.addedDeleteFiles().forEach(file -> checkPlace(name, table, file.location()));
+      return AdoptedCommit.of(state, snapshot);
+    } catch (NotFoundException | UncheckedIOException e) {
+      if (NoAnswer.in(e).isPresent()) {
+        throw e;
+      }
+      throw unreadable(name, snapshot, e);
+    }
+  }
+
+  /** The server reads with rights that the client may not have. */
+  private static void checkPlace(TableIdentifier name, Table table, String file) {
+    if (!StatesFolder.holds(table, file)) {
+      throw refused(
+          name,
+          "takes files of other engines from its folder %s alone, and not %s"
+              .formatted(StatesFolder.of(table), file));
+    }
+  }
+
+  private static BadRequestException unreadable(
+      TableIdentifier name, Snapshot snapshot, Throwable failure) {
+    return new BadRequestException(
+        failure,
+        "the files of commit %d to table %s cannot be read: %s; nothing was written",
+        snapshot.snapshotId(),
+        name,
+        Throwables.getRootCause(failure).getMessage());
+  }
+
+  /** Rows that are changed are those of the parent, whatever the requirements say. */
+  private static void checkParent(TableIdentifier name, TableMetadata now, Snapshot snapshot) {
+    Snapshot head = now.currentSnapshot();
+    Long newest = head == null ? null : head.snapshotId();
+    if (!Objects.equals(newest, snapshot.parentId())) {
+      throw new CommitFailedException(
+          "commit %d was made of snapshot %s of table %s, and the newest one is %s; load it and commit again",
+          snapshot.snapshotId(), snapshot.parentId(), name, newest);
+    }
   }
 
   private static @Nullable Long source(TableMetadata state) {
@@ -102,19 +178,32 @@ record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nulla
 
   private static Snapshot snapshot(TableIdentifier name, List<MetadataUpdate> updates) {
     Snapshot found = null;
+    boolean isShown = false;
     for (MetadataUpdate update : updates) {
       if (update instanceof AddSnapshot added && found == null) {
         found = added.snapshot();
-      } else if (!(update instanceof SetSnapshotRef ref
-          && ref.name().equals(SnapshotRef.MAIN_BRANCH))) {
+      } else if (update instanceof SetSnapshotRef ref
+          && ref.name().equals(SnapshotRef.MAIN_BRANCH)
+          && found != null
+          && ref.snapshotId() == found.snapshotId()) {
+        isShown = true;
+      } else {
         throw refused(
             name,
             "takes rows of other engines in one commit to main, and no other change (%s)"
                 .formatted(update.getClass().getSimpleName()));
       }
     }
-    if (found == null) {
-      throw refused(name, "takes rows of other engines, and the commit has none");
+    if (found == null || !isShown) {
+      throw refused(name, "takes rows of other engines, and the commit adds none to main");
+    }
+    for (String property : found.summary().keySet()) {
+      if (property.startsWith(OWN)) {
+        throw refused(
+            name,
+            "takes no commit of another engine with the property '%s' in its summary"
+                .formatted(property));
+      }
     }
     return found;
   }
@@ -180,6 +269,11 @@ record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nulla
     } catch (NoSuchTableException e) {
       throw new KeylakeException(
           KeylakeException.Kind.NOT_FOUND, "table %s was dropped meanwhile".formatted(name), e);
+    } catch (Exception e) { // Scala throws checked ones, too
+      if (e instanceof SparkException && !isMade(table, key)) {
+        throw unreadable(name, commit.commit(), e);
+      }
+      throw e;
     } finally {
       SparkSession.clearActiveSession();
     }

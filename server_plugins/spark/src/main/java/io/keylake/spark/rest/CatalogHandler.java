@@ -36,7 +36,9 @@ final class CatalogHandler implements HttpHandler {
     try {
       token.check(exchange.getRequestHeaders().getFirst("Authorization"));
       return routes.answer(Request.of(exchange));
-    } catch (RuntimeException e) {
+    } catch (IOException e) {
+      throw e;
+    } catch (Exception e) { // Scala throws checked ones, too
       Answer answer = Failures.answer(e, method.equals("GET") || method.equals("HEAD"));
       if (answer.status() >= OF_THE_SERVER) {
         String path = exchange.getRequestURI().getRawPath(); // encoded, so that it is one line
@@ -47,7 +49,7 @@ final class CatalogHandler implements HttpHandler {
     }
   }
 
-  private static String reason(RuntimeException failure) {
+  private static String reason(Exception failure) {
     return Failures.firstLine(failure);
   }
 

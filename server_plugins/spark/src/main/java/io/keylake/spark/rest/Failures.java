@@ -52,7 +52,7 @@ final class Failures {
    *
    * @param isRead the request changes nothing
    */
-  static Answer answer(RuntimeException failure, boolean isRead) {
+  static Answer answer(Exception failure, boolean isRead) {
     if (failure instanceof RequestRefused refused) {
       return answer(refused.status(), refused.type(), refused.sentence());
     }
@@ -69,7 +69,7 @@ final class Failures {
         .orElseGet(() -> ofOthers(failure, isRead));
   }
 
-  private static Answer ofOthers(RuntimeException failure, boolean isRead) {
+  private static Answer ofOthers(Exception failure, boolean isRead) {
     if (NoAnswer.in(failure).isPresent() && isRead) {
       return answer(
           503,
@@ -88,7 +88,7 @@ final class Failures {
         : unknownOutcome(failure);
   }
 
-  private static Answer unknownOutcome(RuntimeException failure) {
+  private static Answer unknownOutcome(Exception failure) {
     return answer(
         500,
         UNKNOWN_OUTCOME,
