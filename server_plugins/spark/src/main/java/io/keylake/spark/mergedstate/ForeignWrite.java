@@ -80,12 +80,7 @@ record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nulla
       return Optional.empty();
     }
     request.requirements().forEach(each -> each.validate(now)); // a conflict, if the state moved on
-    Snapshot head = now.currentSnapshot();
-    if (!Objects.equals(snapshot.parentId(), head == null ? null : head.snapshotId())) {
-      throw new CommitFailedException(
-          "The commit is upon snapshot %s of %s, which is at %s now",
-          snapshot.parentId(), name, head == null ? "none" : head.snapshotId());
-    }
+    checkParent(name, now, snapshot);
     KeyedSchema schema = KeyedSchema.of(table);
     if (!now.schema().sameSchema(schema.visible())) { // another column may have the name now
       throw new CommitFailedException(
@@ -106,9 +101,6 @@ record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nulla
             && commit.deletes().isEmpty()
             && commit.before().isEmpty();
     check(name, schema, snapshot, isAppend);
-    if (!isAppend) {
-      checkParent(name, now, snapshot);
-    }
     return Optional.of(new ForeignWrite(state, commit, key, isAppend ? null : source(now)));
   }
 
