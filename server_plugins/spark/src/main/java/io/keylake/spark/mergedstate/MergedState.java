@@ -53,7 +53,7 @@ import org.jspecify.annotations.Nullable;
  * that has died.
  */
 final class MergedState {
-  /** Where Spark keeps what a thread says of its jobs. */
+  /** The property of a thread that has what it says of its jobs. */
   private static final String DESCRIPTION = "spark.job.description";
 
   private static final Duration KEPT = Duration.ofHours(1);
