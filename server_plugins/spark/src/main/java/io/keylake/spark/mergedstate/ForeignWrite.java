@@ -242,8 +242,7 @@ record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nulla
     if (commit.isEmpty()) {
       return;
     }
-    SparkSession session = SparkSession.getDefaultSession().get().newSession();
-    SparkSession.setActiveSession(session);
+    SparkSession.setActiveSession(SparkSession.getDefaultSession().get());
     String target =
         Stream.concat(
                 Stream.of(catalog),
