@@ -24,6 +24,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataOperations;
+import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.MetadataUpdate;
 import org.apache.iceberg.MetadataUpdate.AddSnapshot;
@@ -122,7 +123,11 @@ record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nulla
       SnapshotChanges changes =
           SnapshotChanges.builderFor(state.table()).snapshot(snapshot).build();
       changes.addedDataFiles().forEach(file -> checkPlace(name, table, file.location()));
-      changes.addedDeleteFiles().forEach(file -> checkPlace(name, table, file.location()));
+      for (DeleteFile file : changes.addedDeleteFiles()) {
+        if (!StatesFolder.isBeside(table, file.location())) {
+          checkPlace(name, table, file.location());
+        }
+      }
       return AdoptedCommit.of(state, snapshot);
     } catch (NotFoundException | UncheckedIOException e) {
       if (NoAnswer.in(e).isPresent()) {

@@ -24,8 +24,17 @@ public final class StatesFolder {
 
   /** The file lies in the folder, by its location and, on a local disk, by its real path. */
   public static boolean holds(Table table, String file) {
-    String folder = of(table);
+    return holds(of(table), file);
+  }
+
+  /** A file lies below a folder, whatever its path looks like. */
+  private static boolean holds(String folder, String file) {
     return file.startsWith(folder + "/") && Place.of(folder).holds(Place.of(file));
+  }
+
+  /** The file lies in the folder of the table: DuckDB puts deletion vectors beside the data. */
+  public static boolean isBeside(Table table, String file) {
+    return holds(table.location(), file);
   }
 
   static Place place(Table table) {
