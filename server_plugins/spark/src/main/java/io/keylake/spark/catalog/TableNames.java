@@ -8,8 +8,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.spark.sql.catalyst.util.QuotingUtils;
 
 /** Names that a keyed table can have: its files lie in folders of these names. */
 public final class TableNames {
@@ -23,8 +25,7 @@ public final class TableNames {
 
   /** Refuses a name that cannot be that of a folder, or that catalogs would take apart. */
   public static void check(TableIdentifier ident) {
-    Stream.concat(Arrays.stream(ident.namespace().levels()), Stream.of(ident.name()))
-        .forEach(TableNames::checkPart);
+    parts(ident).forEach(TableNames::checkPart);
     for (String level : ident.namespace().levels()) {
       if (level.contains(".")) {
         throw new KeylakeException(
@@ -33,6 +34,18 @@ public final class TableNames {
                 .formatted(level));
       }
     }
+  }
+
+  /** The levels of the namespace, and the name. */
+  public static Stream<String> parts(TableIdentifier ident) {
+    return Stream.concat(Arrays.stream(ident.namespace().levels()), Stream.of(ident.name()));
+  }
+
+  /** The name of a table with its catalog, every part quoted. */
+  public static String inSql(String catalog, TableIdentifier ident) {
+    return Stream.concat(Stream.of(catalog), parts(ident))
+        .map(QuotingUtils::quoteIdentifier)
+        .collect(Collectors.joining("."));
   }
 
   /** The experiments that the last part of a name names, with commas between them. */

@@ -2,6 +2,7 @@ package io.keylake.spark.mergedstate;
 
 import com.google.common.base.Throwables;
 import io.keylake.spark.adoption.AdoptedRows;
+import io.keylake.spark.catalog.TableNames;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.NoAnswer;
 import io.keylake.tables.adoption.AdoptedCommit;
@@ -14,14 +15,11 @@ import io.keylake.tables.spec.TableSpec;
 import io.keylake.tables.spec.TableSpec.Versions;
 import io.keylake.tables.storage.StatesFolder;
 import java.io.UncheckedIOException;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.DeleteFile;
@@ -45,7 +43,6 @@ import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.SparkException;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
-import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -248,12 +245,7 @@ record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nulla
       return;
     }
     SparkSession.setActiveSession(SparkSession.getDefaultSession().get());
-    String target =
-        Stream.concat(
-                Stream.of(catalog),
-                Stream.concat(Arrays.stream(name.namespace().levels()), Stream.of(name.name())))
-            .map(QuotingUtils::quoteIdentifier)
-            .collect(Collectors.joining("."));
+    String target = TableNames.inSql(catalog, name);
     try (AdoptedRows rows = AdoptedRows.of(state, target)) {
       AdoptedRows.Writing writing = rows.withoutVersion(commit);
       Map<String, String> options = new HashMap<>(writing.options());

@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.catalog.KeyedCatalog;
+import io.keylake.spark.catalog.TableNames;
 import io.keylake.spark.engine.ClassicSession;
 import io.keylake.spark.extension.CatalogTables;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
@@ -15,7 +16,6 @@ import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -64,7 +64,7 @@ record TableArgument(KeyedCatalog catalog) implements CatalogTables {
   public void hasChanged(String name) {
     TableIdentifier ident = identifier(Arguments.identifierOf(name));
     ClassicSession.active()
-        .hasChanged(Stream.concat(Stream.of(catalog.name()), parts(ident)).toList());
+        .hasChanged(Stream.concat(Stream.of(catalog.name()), TableNames.parts(ident)).toList());
   }
 
   private Table load(TableIdentifier ident) {
@@ -93,7 +93,7 @@ record TableArgument(KeyedCatalog catalog) implements CatalogTables {
       Identifier named =
           branch == null
               ? main
-              : Identifier.of(parts(ident).toArray(String[]::new), "branch_" + branch);
+              : Identifier.of(TableNames.parts(ident).toArray(String[]::new), "branch_" + branch);
       return (KeyedTable) catalog.loadTable(named);
     } catch (org.apache.spark.sql.catalyst.analysis.NoSuchTableException e) {
       throw noTable(ident);
@@ -156,9 +156,7 @@ record TableArgument(KeyedCatalog catalog) implements CatalogTables {
 
   /** The name of a table with its catalog, every part quoted. */
   String inSql(TableIdentifier ident) {
-    return Stream.concat(Stream.of(catalog.name()), parts(ident))
-        .map(QuotingUtils::quoteIdentifier)
-        .collect(Collectors.joining("."));
+    return TableNames.inSql(catalog.name(), ident);
   }
 
   /** The name of the catalog, quoted. */
@@ -180,14 +178,10 @@ record TableArgument(KeyedCatalog catalog) implements CatalogTables {
 
   /** The name of a table as people read it. */
   static String quoted(TableIdentifier ident) {
-    return parts(ident)
+    return TableNames.parts(ident)
         .map(
             part ->
                 part.matches("[A-Za-z_][A-Za-z0-9_]*") ? part : QuotingUtils.quoteIdentifier(part))
         .collect(Collectors.joining("."));
-  }
-
-  private static Stream<String> parts(TableIdentifier ident) {
-    return Stream.concat(Arrays.stream(ident.namespace().levels()), Stream.of(ident.name()));
   }
 }
