@@ -133,7 +133,7 @@ record CompactionWork(
           throw new IOException("the compaction was cancelled");
         }
         for (Iterator<InternalRow> each = batch.rowIterator(); each.hasNext(); ) {
-          fill(values, each.next(), types);
+          SortedFiles.fill(values, each.next(), types);
           if (buckets != null) {
             target = open.get(buckets.of(row));
           }
@@ -145,13 +145,6 @@ record CompactionWork(
           }
         }
       }
-    }
-  }
-
-  /** The row of a batch gives any value for a null, and the writer asks for values only. */
-  private static void fill(Object[] values, InternalRow row, StructField[] types) {
-    for (int i = 0; i < values.length; i++) {
-      values[i] = row.isNullAt(i) ? null : row.get(i, types[i].dataType());
     }
   }
 }

@@ -140,9 +140,7 @@ record StateWork(
     try {
       rows.give(
           row -> {
-            for (int i = 0; i < values.length; i++) {
-              values[i] = row.isNullAt(i) ? null : row.get(i, types[i].dataType());
-            }
+            SortedFiles.fill(values, row, types);
             files.write(null, written);
           });
       return List.of(files.finish());

@@ -32,6 +32,7 @@ import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -167,6 +168,16 @@ public final class SortedFiles implements Closeable {
       }
     }
     return kept;
+  }
+
+  /**
+   * Fills a row that is written from one of a batch, which gives any value for a null: the writer
+   * asks for values only.
+   */
+  public static void fill(Object[] values, InternalRow row, StructField[] types) {
+    for (int i = 0; i < values.length; i++) {
+      values[i] = row.isNullAt(i) ? null : row.get(i, types[i].dataType());
+    }
   }
 
   /**
