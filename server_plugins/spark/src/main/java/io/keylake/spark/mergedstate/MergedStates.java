@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.UUID;
+import java.util.function.Supplier;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.io.SupportsPrefixOperations;
@@ -39,9 +40,18 @@ public final class MergedStates {
    * @param freshness how old the state may be; zero for that of the newest commit
    */
   public TableMetadata of(SparkContext spark, Table table, Duration freshness) {
-    MergedState state = stateOf(table.uuid());
+    return of(spark, table.uuid(), () -> table, freshness);
+  }
+
+  /**
+   * The same of a table of which only the UUID is known.
+   *
+   * @param newest the table as its catalog has it, which is asked only where that is needed
+   */
+  TableMetadata of(SparkContext spark, UUID table, Supplier<Table> newest, Duration freshness) {
+    MergedState state = stateOf(table);
     TableMetadata fresh = state.within(freshness);
-    return fresh != null ? fresh : state.at(spark, table);
+    return fresh != null ? fresh : state.at(spark, newest.get());
   }
 
   /** Deletes the states of a table whose files are deleted, too, of whatever server they are. */

@@ -3,6 +3,8 @@ package io.keylake.spark.mergedstate;
 import io.keylake.spark.rest.KeyedTables;
 import io.keylake.tables.KeylakeException;
 import java.time.Duration;
+import java.util.UUID;
+import java.util.function.Supplier;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.catalog.Catalog;
@@ -43,9 +45,9 @@ public record ServedStates(SparkContext spark, Duration usual) implements KeyedT
   }
 
   @Override
-  public LoadTableResponse load(TableIdentifier name, Table table, @Nullable Duration freshness) {
+  public LoadTableResponse load(UUID table, Supplier<Table> newest, @Nullable Duration freshness) {
     TableMetadata state =
-        MergedStates.ofProcess().of(spark, table, freshness == null ? usual : freshness);
+        MergedStates.ofProcess().of(spark, table, newest, freshness == null ? usual : freshness);
     return LoadTableResponse.builder().withTableMetadata(state).build();
   }
 
@@ -55,7 +57,6 @@ public record ServedStates(SparkContext spark, Duration usual) implements KeyedT
     TableMetadata state = MergedStates.ofProcess().of(spark, table, Duration.ofDays(1));
     ForeignWrite.of(table, name, state, commit)
         .ifPresent(write -> write.make(catalog.name(), name, table));
-    table.refresh();
-    return load(name, table, Duration.ZERO);
+    return load(table.uuid(), () -> table, Duration.ZERO);
   }
 }

@@ -1,6 +1,8 @@
 package io.keylake.spark.rest;
 
 import java.time.Duration;
+import java.util.UUID;
+import java.util.function.Supplier;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.TableIdentifier;
@@ -11,13 +13,13 @@ import org.jspecify.annotations.Nullable;
 /** Keyed tables for clients that do not merge: what such a client loads in place of the table. */
 public interface KeyedTables {
   /**
-   * The answer to a client that loads the table. An answer with a metadata location gets a tag of
-   * it, and one without is sent whole each time.
+   * The answer to a client that loads a table.
    *
-   * @param table as the catalog has it now
+   * @param table its UUID
+   * @param newest the table as the catalog has it, which is asked only where that is needed
    * @param freshness how old the answer may be; null where the client does not say it
    */
-  LoadTableResponse load(TableIdentifier name, Table table, @Nullable Duration freshness);
+  LoadTableResponse load(UUID table, Supplier<Table> newest, @Nullable Duration freshness);
 
   /**
    * Takes a commit to what such a client has loaded, and answers as {@link #load} does.

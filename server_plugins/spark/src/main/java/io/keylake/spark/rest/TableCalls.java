@@ -5,6 +5,8 @@ import io.keylake.tables.StoreFailure;
 import io.keylake.tables.spec.TableSpec;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
+import java.util.UUID;
+import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.rest.CatalogHandlers;
@@ -72,9 +74,11 @@ record TableCalls(KeyedTables keyed) {
     TableIdentifier name = call.table();
     try {
       LoadTableResponse loaded = CatalogHandlers.loadTable(catalog, name, mode);
-      boolean isKeyed = loaded.tableMetadata().properties().containsKey(TableSpec.PROPERTY);
+      TableMetadata table = loaded.tableMetadata();
+      boolean isKeyed = table.properties().containsKey(TableSpec.PROPERTY);
       return isKeyed && !call.request().isOfMergingClient()
-          ? keyed.load(name, catalog.loadTable(name), call.freshness())
+          ? keyed.load(
+              UUID.fromString(table.uuid()), () -> catalog.loadTable(name), call.freshness())
           : loaded;
     } catch (RuntimeException e) {
       throw StoreFailure.loading(name.toString(), e);

@@ -16,6 +16,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
+import java.util.UUID;
+import java.util.function.Supplier;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.TableIdentifier;
@@ -39,7 +41,8 @@ class CatalogServerTest {
   /** The tests ask for no table. */
   private static final class NoTables implements KeyedTables {
     @Override
-    public LoadTableResponse load(TableIdentifier name, Table table, @Nullable Duration freshness) {
+    public LoadTableResponse load(
+        UUID table, Supplier<Table> newest, @Nullable Duration freshness) {
       throw new UnsupportedOperationException();
     }
 
