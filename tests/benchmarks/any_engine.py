@@ -5,7 +5,6 @@ same read after a full compaction.
 """
 
 from functools import partial
-from pathlib import Path
 
 import duckdb
 import duckdb_extension_avro
@@ -18,6 +17,7 @@ import keylake as kl
 from benchmarks.figures import Figure, Findings, Target, figure
 from benchmarks.machine import Machine, machine
 from benchmarks.stopwatch import Times, seconds
+from integration.duck import duck_with
 
 KEYS, NUMBERS = 2_000_000, 20
 WARM_UP, ROUNDS = 2, 5
@@ -26,13 +26,13 @@ WARM_UP, ROUNDS = 2, 5
 def run(scale: float, console: Console) -> Findings:
     """Commits, states and reads in turns."""
     keys = max(round(KEYS * scale), 1000)
-    with machine() as place:
+    with machine() as place, duck_with(duckdb_extension_avro, duckdb_extension_iceberg) as duck:
         words = f"{keys:,} keys, {NUMBERS + 2} columns, commits of 1%, {place.describe()}"
         console.print(words, highlight=False)
-        return Findings(words, _figures(place, keys))
+        return Findings(words, _figures(place, duck, keys))
 
 
-def _figures(place: Machine, keys: int) -> list[Figure]:
+def _figures(place: Machine, duck: duckdb.DuckDBPyConnection, keys: int) -> list[Figure]:
     lake = place.session()
     columns = ", ".join(f"c{number} DOUBLE" for number in range(NUMBERS))
     lake.spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.bench")
@@ -44,7 +44,6 @@ def _figures(place: Machine, keys: int) -> list[Figure]:
     whole = [f.rand(number).alias(f"c{number}") for number in range(NUMBERS)]
     label = f.concat(f.lit("label "), f.col("id")).alias("label")
     table.upsert(lake.spark.range(keys).select("id", *whole, label))
-    duck = _duck()
 
     def ids(seed: int) -> DataFrame:
         return lake.spark.range(keys // 100).select((f.rand(seed) * keys).cast("bigint").alias("id")).distinct()
@@ -88,14 +87,6 @@ def _figures(place: Machine, keys: int) -> list[Figure]:
 
 def _times(rounds: list[float]) -> Times:
     return Times(tuple(rounds[WARM_UP:]))
-
-
-def _duck() -> duckdb.DuckDBPyConnection:
-    session = duckdb.connect()
-    for extension in (duckdb_extension_avro, duckdb_extension_iceberg):
-        (path,) = Path(extension.__path__[0]).rglob("*.duckdb_extension")
-        session.execute(f"LOAD '{path}'")
-    return session
 
 
 def _read(duck: duckdb.DuckDBPyConnection, state: kl.MergedState, keys: int) -> None:

@@ -1,7 +1,6 @@
 """Engines that do not merge read keyed tables through the REST catalog: the rows of the newest commit."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import duckdb
 import duckdb_extension_avro
@@ -13,6 +12,7 @@ from pyiceberg.catalog import Catalog, load_catalog
 from pyspark.sql.connect.session import SparkSession
 
 import keylake as kl
+from integration.duck import duck_with
 from integration.histories import Shape, operations
 from integration.random_runs import FIRST, of_every_shape_of_registers
 from integration.rest.endpoint import Endpoint
@@ -31,12 +31,8 @@ def newest(endpoint: Endpoint) -> Iterator[Catalog]:
 
 
 @pytest.fixture(scope="module")
-def duck(endpoint: Endpoint) -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as session:
-        for extension in (duckdb_extension_avro, duckdb_extension_httpfs, duckdb_extension_iceberg):
-            (path,) = Path(extension.__path__[0]).rglob("*.duckdb_extension")
-            session.execute(f"LOAD '{path}'")
-        session.execute("SET TimeZone = 'UTC'")
+def duck() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duck_with(duckdb_extension_avro, duckdb_extension_httpfs, duckdb_extension_iceberg) as session:
         yield session
 
 

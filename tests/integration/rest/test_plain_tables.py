@@ -1,10 +1,7 @@
 """Plain tables through the REST catalog: PyIceberg, Spark and DuckDB see what the others have done."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import duckdb
 import duckdb_extension_avro
 import duckdb_extension_httpfs
 import duckdb_extension_iceberg
@@ -27,6 +24,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 
 import keylake as kl
 from integration.catalogs.conftest import opened_by_spark
+from integration.duck import duck_with
 from integration.rest.endpoint import Endpoint
 
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False), NestedField(2, "city", StringType(), required=False))
@@ -137,15 +135,6 @@ def test_views_of_another_server(lake: kl.Lake, endpoint: Endpoint, plain: Catal
     plain.drop_view("shown.w")
     assert plain.list_views("shown") == []
     plain.drop_table("shown.t")
-
-
-@contextmanager
-def duck_with(*extensions: object) -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as session:
-        for extension in extensions:
-            (path,) = Path(extension.__path__[0]).rglob("*.duckdb_extension")  # type: ignore[attr-defined]
-            session.execute(f"LOAD '{path}'")
-        yield session
 
 
 def test_duckdb_attaches_the_catalog(endpoint: Endpoint, plain: Catalog) -> None:

@@ -1,14 +1,11 @@
 """DuckDB, polars and reads without a server over the branch `merged`: the rows of the commit that it was made of."""
 
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from uuid import UUID
 
 import duckdb
-import duckdb_extension_avro
-import duckdb_extension_iceberg
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -21,21 +18,7 @@ from integration.random_runs import FIRST, of_every_shape
 from integration.raw import catalog_of
 from integration.twin import by_key, fresh_name
 
-
-@pytest.fixture(scope="module")
-def duck() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as session:
-        for extension in (duckdb_extension_avro, duckdb_extension_iceberg):
-            (path,) = Path(extension.__path__[0]).rglob("*.duckdb_extension")
-            session.execute(f"LOAD '{path}'")
-        session.execute("SET TimeZone = 'UTC'")
-        yield session
-
-
-@pytest.fixture(autouse=True)
-def planned_by_pyiceberg(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Polars warns where a planner of its own, which is a package apart, is not installed."""
-    monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
+pytestmark = pytest.mark.usefixtures("planned_by_pyiceberg")
 
 
 def merged_by_each(
