@@ -48,7 +48,7 @@ ROOMS = {
         "Makefile",
     },
     "sdk": {"docs", "keylake", "keylake_pipelines", "README.md", "requirements.lock"},
-    "server_plugins": {"merge", "tables", "spark", "pipelines", "plain_deletes", "release"}
+    "server_plugins": {"merge", "tables", "spark", "pipelines", "plain_deletes", "release", "conformance"}
     | {"pom.xml", "mvnw", "pyproject.toml", "wheel_of_jars.py", "NOTICE"},
     "tests": {
         "cases",

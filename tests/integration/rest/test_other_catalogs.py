@@ -24,6 +24,8 @@ def test_a_second_server_over_the_catalog_of_the_first(lake: kl.Lake, endpoint: 
         "spark.sql.catalog.folder.type": "hadoop",
         "spark.sql.catalog.folder.warehouse": str(tmp_path / "folder"),
         "spark.sql.catalog.folder.cache-enabled": "true",
+        "spark.sql.catalog.folder.table-default.a": "b",
+        "spark.sql.catalog.folder.table-override.format-version": "3",
     }
     gone = {
         "spark.sql.catalog.gone": CATALOG,
@@ -50,6 +52,9 @@ def test_a_second_server_over_the_catalog_of_the_first(lake: kl.Lake, endpoint: 
         assert lake.spark.table("lake.second.plain").count() == 1
         passed_on.drop_table("second.plain")
 
+        told = behind.ask("GET", "/v1/config?warehouse=folder").json
+        assert told["defaults"]["table-default.a"] == "b"
+        assert told["overrides"]["table-override.format-version"] == "3"
         folders = load_catalog("folders", **behind.properties(warehouse="folder"))
         folders.create_namespace("a")
         there = folders.create_table("a.t", SCHEMA)

@@ -90,6 +90,24 @@ def test_a_request_that_cannot_be_answered(
     assert "org.apache" not in sentence
 
 
+def test_types_of_format_version_3_need_a_table_that_has_it(endpoint: Endpoint) -> None:
+    endpoint.ask("POST", SPACES, {"namespace": ["types_of_3"]})
+    tables = f"{SPACES}/types_of_3/tables"
+    schema = {"type": "struct", "fields": [{"id": 1, "name": "at", "required": False, "type": "timestamp_ns"}]}
+    says = "does not fit format version 2: Invalid type for at: timestamp_ns is not supported until v3; create"
+    told = endpoint.ask("POST", tables, {"name": "t", "schema": schema})
+    assert (told.status, says in told.error[1]) == (400, True), told.text
+    plain = endpoint.ask("POST", tables, {"name": "t", "schema": SCHEMA})
+    assert plain.status == 200
+    change = {"updates": [{"action": "add-schema", "schema": schema | {"schema-id": 1}}], "requirements": []}
+    told = endpoint.ask("POST", f"{tables}/t", change)
+    assert (told.status, says in told.error[1]) == (400, True), told.text
+    upgrade = {"action": "upgrade-format-version", "format-version": 3}
+    assert endpoint.ask("POST", f"{tables}/t", change | {"updates": [upgrade, *change["updates"]]}).status == 200
+    made = endpoint.ask("POST", tables, {"name": "u", "schema": schema, "properties": {"format-version": "3"}})
+    assert made.json["metadata"]["format-version"] == 3, made.text
+
+
 def test_a_body_has_a_limit(endpoint: Endpoint) -> None:
     told = endpoint.ask("POST", SPACES, b"{" + b" " * (16 << 20))
     assert told.status == 413

@@ -4,13 +4,16 @@ import io.keylake.tables.StoreFailure;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec;
 import io.keylake.tables.storage.Placement;
+import java.util.Comparator;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.apache.iceberg.MetadataUpdate;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableMetadataParser;
+import org.apache.iceberg.TableUtil;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.Catalog.TableBuilder;
 import org.apache.iceberg.catalog.TableIdentifier;
@@ -26,6 +29,8 @@ import org.apache.iceberg.rest.requests.UpdateTableRequest;
  */
 final class KeyedGuard {
   private static final String INSTEAD = "use keylake, or Spark with its plug-in";
+
+  private static final int LEAST_FORMAT_VERSION = 1;
 
   private KeyedGuard() {}
 
@@ -58,8 +63,13 @@ final class KeyedGuard {
     }
   }
 
-  /** Refuses a commit that makes a table keyed. */
+  /** Refuses a commit that makes a table keyed, or that its format version cannot have. */
   static void checkCommit(Call call, TableIdentifier name, UpdateTableRequest commit) {
+    for (MetadataUpdate update : commit.updates()) {
+      if (update instanceof MetadataUpdate.AddSchema added) {
+        Messages.checkSchema(added.schema(), formatVersion(call, name, commit));
+      }
+    }
     for (MetadataUpdate update : commit.updates()) {
       if (update instanceof MetadataUpdate.SetProperties set) {
         checkProperties(call, name, set.updated());
@@ -78,10 +88,20 @@ final class KeyedGuard {
    */
   static void checkPlace(Call call, TableIdentifier name, CreateTableRequest request) {
     if (!call.request().isOfMergingClient()) {
-      TableBuilder builder = call.catalog().buildTable(name, request.schema());
+      TableBuilder builder = call.catalog().buildTable(name, new Schema()); // nothing is stored
       Table staged = builder.withLocation(request.location()).createTransaction().table();
       checkApart(call, name, staged.io(), staged.location());
     }
+  }
+
+  /** The version that the table has after the commit; a commit that makes a table says it. */
+  private static int formatVersion(Call call, TableIdentifier name, UpdateTableRequest commit) {
+    Stream<Integer> asked =
+        commit.updates().stream()
+            .filter(MetadataUpdate.UpgradeFormatVersion.class::isInstance)
+            .map(each -> ((MetadataUpdate.UpgradeFormatVersion) each).formatVersion());
+    Stream<Integer> there = found(call.catalog(), name).map(TableUtil::formatVersion).stream();
+    return Stream.concat(asked, there).max(Comparator.naturalOrder()).orElse(LEAST_FORMAT_VERSION);
   }
 
   private static void checkApart(Call call, TableIdentifier name, FileIO io, String location) {

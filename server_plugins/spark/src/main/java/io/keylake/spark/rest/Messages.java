@@ -11,10 +11,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.apache.iceberg.PartitionSpecParser;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.SchemaParser;
 import org.apache.iceberg.SortOrderParser;
+import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.catalog.Namespace;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.UnprocessableEntityException;
@@ -23,6 +25,7 @@ import org.apache.iceberg.rest.requests.CreateTableRequest;
 import org.apache.iceberg.rest.requests.RenameTableRequest;
 import org.apache.iceberg.rest.requests.UpdateNamespacePropertiesRequest;
 import org.apache.iceberg.rest.responses.UpdateNamespacePropertiesResponse;
+import org.apache.iceberg.util.PropertyUtil;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,6 +35,7 @@ import org.jspecify.annotations.Nullable;
 final class Messages {
   private static final JsonMapper JSON = JsonMapper.builder().build();
   private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
+  private static final int DEFAULT_FORMAT_VERSION = 2; // Iceberg's, which it does not show
 
   private Messages() {}
 
@@ -80,12 +84,17 @@ final class Messages {
     return built(
         () -> {
           Schema schema = SchemaParser.fromJson(part(json, "schema"));
+          Map<String, String> properties = texts(json, "properties");
+          checkSchema(
+              schema,
+              PropertyUtil.propertyAsInt(
+                  properties, TableProperties.FORMAT_VERSION, DEFAULT_FORMAT_VERSION));
           CreateTableRequest.Builder builder =
               CreateTableRequest.builder()
                   .withName(text(json.path("name"), "the name"))
                   .withLocation(json.path("location").textValue())
                   .withSchema(schema)
-                  .setProperties(texts(json, "properties"));
+                  .setProperties(properties);
           if (json.hasNonNull("partition-spec")) {
             builder.withPartitionSpec(
                 PartitionSpecParser.fromJson(schema, part(json, "partition-spec")));
@@ -97,6 +106,26 @@ final class Messages {
               ? builder.stageCreate().build()
               : builder.build();
         });
+  }
+
+  /**
+   * Refuses a schema with types or defaults that a format version has not: Iceberg finds that while
+   * it commits, when other failures leave the outcome unknown.
+   */
+  static void checkSchema(Schema schema, int formatVersion) {
+    try {
+      Schema.checkCompatibility(schema, formatVersion);
+    } catch (IllegalStateException e) {
+      String problems =
+          e.getMessage()
+              .lines()
+              .skip(1)
+              .map(each -> each.replaceFirst("^- ", ""))
+              .collect(Collectors.joining("; "));
+      throw RequestRefused.bad(
+          "the schema does not fit format version %d: %s; create the table with the property %s, or leave that out"
+              .formatted(formatVersion, problems, TableProperties.FORMAT_VERSION));
+    }
   }
 
   static String namespace(Namespace namespace, Map<String, String> properties) {

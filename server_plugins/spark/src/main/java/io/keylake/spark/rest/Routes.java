@@ -111,7 +111,8 @@ final class Routes {
     }
     ConfigResponse configuration =
         ConfigResponse.builder()
-            .withDefaults(catalogs.ofTheStore(name))
+            .withDefaults(catalogs.defaults(name))
+            .withOverrides(catalogs.overrides(name))
             .withOverride("prefix", name)
             .withEndpoints(endpoints(catalogs.named(name)))
             .build();

@@ -10,6 +10,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Predicate;
+import org.apache.iceberg.CatalogProperties;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.spark.sql.SparkSession;
 import org.jspecify.annotations.Nullable;
@@ -30,6 +32,13 @@ record ServedCatalogs(String implementation) {
   private static final List<String> OF_THE_STORE =
       List.of("s3.endpoint", "s3.path-style-access", "client.region", "s3.region");
 
+  /** Properties of new tables and views, which clients add, not the catalog behind. */
+  private static final List<String> DEFAULTS =
+      List.of(CatalogProperties.TABLE_DEFAULT_PREFIX, CatalogProperties.VIEW_DEFAULT_PREFIX);
+
+  private static final List<String> OVERRIDES =
+      List.of(CatalogProperties.TABLE_OVERRIDE_PREFIX, CatalogProperties.VIEW_OVERRIDE_PREFIX);
+
   /** The name of the catalog that clients get that name none. */
   String usual() {
     return session().conf().get(USUAL, "spark_catalog");
@@ -48,17 +57,32 @@ record ServedCatalogs(String implementation) {
         .toList();
   }
 
-  /** The options by which clients find the store of a catalog. */
-  Map<String, String> ofTheStore(String name) {
-    Map<String, String> settings = settings();
+  /** The options that clients get unless they say otherwise: those of the store, and defaults. */
+  Map<String, String> defaults(String name) {
+    return options(name, option -> OF_THE_STORE.contains(option) || isOf(DEFAULTS, option));
+  }
+
+  /** The options that clients get whatever they say. */
+  Map<String, String> overrides(String name) {
+    return options(name, option -> isOf(OVERRIDES, option));
+  }
+
+  private static Map<String, String> options(String name, Predicate<String> isGiven) {
+    String beginning = SETTING + name + ".";
     Map<String, String> found = new HashMap<>(); // Iceberg asks it for a null key
-    for (String option : OF_THE_STORE) {
-      String value = settings.get(SETTING + name + "." + option);
-      if (value != null) {
-        found.put(option, value);
-      }
-    }
+    settings()
+        .forEach(
+            (setting, value) -> {
+              if (setting.startsWith(beginning)
+                  && isGiven.test(setting.substring(beginning.length()))) {
+                found.put(setting.substring(beginning.length()), value);
+              }
+            });
     return found;
+  }
+
+  private static boolean isOf(List<String> beginnings, String option) {
+    return beginnings.stream().anyMatch(option::startsWith);
   }
 
   /** The option of that name of a catalog; null where it has none. */
