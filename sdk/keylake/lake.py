@@ -297,7 +297,7 @@ class Lake:
         return [listed.name for listed in self.tables()]
 
     def tables(self) -> tuple[ListedTable, ...]:
-        """All keyed tables of the catalog, by name.
+        """All keyed tables of the catalog, by name; one that cannot be opened is listed with its problem.
 
         Raises `ServerUnreachable` if the server or the session is gone, and `Unavailable` if the catalog does not
         answer.
@@ -307,7 +307,8 @@ class Lake:
             [table.name for table in lake.tables()]
         """
         rows = self._session.call(Call("tables")).to_pylist()
-        return tuple(ListedTable(row["table"], row["versions"]) for row in sorted(rows, key=lambda row: row["table"]))
+        listed = (ListedTable(row["table"], row["versions"], row.get("problem")) for row in rows)
+        return tuple(sorted(listed))
 
     def history_branches(self) -> tuple[HistoryBranch, ...]:
         """The archived states of all tables, by table, the oldest first.
@@ -525,7 +526,7 @@ class Lake:
 
     def _repr_html_(self) -> str:
         try:
-            rows = [(table, table.versions) for table in self.tables()]
+            rows = [(table, table.versions or table.problem) for table in self.tables()]
         except ServerUnreachable as error:  # it was closed: shown, it says so
             return in_notebook(html_table(repr(self), (str(error),), ()))
         return in_notebook(html_table(repr(self), ("table", "versions"), rows))

@@ -154,10 +154,12 @@ def _lake(lake: str, catalog: str, write: bool) -> list[Finding]:
                     "catalog", True, f"{catalog}, {kind}; {len(tables)} keyed table{'' if len(tables) == 1 else 's'}"
                 )
             )
+            findings += [Finding(f"table {each.name}", False, each.problem) for each in tables if each.problem]
             check = "permission to read"
-            if tables:
-                found.table(tables[0].name).read().limit(1).collect()
-            said = f"a row of {tables[0].name}" if tables else "the list of tables; there is none to read"
+            sample = next((each.name for each in tables if each.problem is None), None)
+            if sample is not None:
+                found.table(sample).read().limit(1).collect()
+            said = "the list of tables; there is none to read" if sample is None else f"a row of {sample}"
             findings.append(Finding(check, True, said))
             if write:
                 check = "permission to write"

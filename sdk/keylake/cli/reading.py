@@ -53,10 +53,13 @@ def tables(lake: LakeOption = USUAL_LAKE, catalog: CatalogOption = USUAL_CATALOG
     """List the keyed tables of the lake."""
     with local_lake(lake, catalog) as here:
         if here is not None:
-            listed = [{"name": name, "versions": here.table(name).spec.versions} for name in here.tables()]
+            found = here.tables()
         else:
-            with opened(lake, catalog) as found:
-                listed = [{"name": each.name, "versions": each.versions} for each in found.tables()]
+            with opened(lake, catalog) as there:
+                found = there.tables()
+    listed: list[dict[str, object]] = [{"name": each.name, "versions": each.versions} for each in found]
+    if any(each.problem for each in found):
+        listed = [row | {"problem": each.problem} for row, each in zip(listed, found, strict=True)]
     show_all("keyed tables", listed, as_json)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, overload
@@ -13,6 +13,7 @@ from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from typing_extensions import Self
 
 from keylake._definition.definition import near_name
+from keylake._definition.listed import ListedTable
 from keylake._definition.names import SPEC_PROPERTY
 from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts, table_name
@@ -21,8 +22,10 @@ from keylake._table.reads import Row
 from keylake.errors import (
     DefinitionError,
     SchemaMismatch,
+    StoreFailed,
     TableExists,
     TableNotFound,
+    Unsupported,
     check_count,
     check_if_exists,
     check_type,
@@ -187,20 +190,32 @@ class LocalLake:
             return self._opened(table, None)
         return self._opened(_class_of(table).table_spec().name, table)
 
-    def tables(self) -> tuple[str, ...]:
-        """The names of all keyed tables of the catalog; reads the metadata of each table.
+    def tables(self) -> tuple[ListedTable, ...]:
+        """All keyed tables of the catalog, by name; one that cannot be opened is listed with its problem.
 
-        Raises `ServerUnreachable` if the catalog does not answer, and `StoreFailed` if the metadata of a table cannot
-        be read.
+        The metadata of each table is read.
+
+        Raises `ServerUnreachable` if the catalog does not answer.
 
         Example::
 
             lake.tables()
         """
-        found = list(table_names(self._catalog))
-        with asking(self._catalog.name, self._catalog.properties):
-            keyed = [name for name in found if SPEC_PROPERTY in self._catalog.load_table(name).properties]
-        return tuple(sorted(map(table_name, keyed)))
+        names = list(table_names(self._catalog))
+        return tuple(sorted(listed for name in names for listed in self._listed(name)))
+
+    def _listed(self, name: tuple[str, ...]) -> Iterator[ListedTable]:
+        """The table, if it is keyed, or if nobody can tell; one that was dropped meanwhile is none."""
+        shown = table_name(name)
+        try:
+            with asking(self._catalog.name, self._catalog.properties):
+                metadata = self._catalog.load_table(name).metadata
+            if SPEC_PROPERTY in metadata.properties:
+                yield ListedTable(shown, layout_of(shown, metadata, metadata.schema()).spec.versions)
+        except (NoSuchTableError, NoSuchNamespaceError):
+            return
+        except (StoreFailed, Unsupported) as error:
+            yield ListedTable(shown, None, str(error))
 
     def _opened(self, name: str, wanted: type[Table] | TableSpec | None) -> LocalTable[Any]:
         parts = name_parts(name)

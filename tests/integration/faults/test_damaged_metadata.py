@@ -1,5 +1,6 @@
 """Metadata and manifests that are damaged: told at once, in one sentence; compressed metadata has a checksum."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,10 +9,12 @@ from random import Random
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
+from typer.testing import CliRunner
 
 import keylake as kl
 import keylake.local
 from integration.twin import fresh_name
+from keylake.cli.app import app
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("a", pa.int64())])
 COMPRESSED = "'write.metadata.compression-codec' = 'gzip'"
@@ -111,3 +114,32 @@ def test_a_changed_bit_of_compressed_metadata_is_told(lake: kl.Lake, table: kl.K
             pytest.raises(kl.StoreFailed, match=r"Metadata \S+gz\.metadata\.json is damaged: "),
         ):
             here.table(table.name)
+
+
+def test_a_damaged_table_does_not_stop_the_others(lake: kl.Lake, table: kl.KeyedTable, warehouse: Path) -> None:
+    other = lake.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("garbled"), key="id", buckets=2))
+    with keylake.local.open(warehouse) as here:
+        unseen(warehouse, table, 2)
+        file = newest_file(warehouse, table, "*.metadata.json")
+        with garbled(file, b"{"):
+            for listed in (lake.tables(), here.tables()):
+                problems = {each.name: each.problem for each in listed}
+                assert problems[other.name] is None
+                assert "is damaged" in (problems[table.name] or "")
+            rows = lake.spark.sql("CALL lake.system.tables()").collect()
+            assert {row.table: (row.versions, row.problem is None) for row in rows}[table.name] == (None, False)
+            shown = CliRunner().invoke(app, ["tables", "--lake", str(warehouse), "--json"])
+            problems = {each["name"]: each["problem"] for each in json.loads(shown.stdout)}
+            assert "is damaged" in (problems[table.name] or "")
+            with pytest.raises(kl.TableNotFound, match=rf"Did you mean '?{other.name}"):
+                lake.table(other.name[:-1])
+            with pytest.raises(kl.TableNotFound, match="There is no table"):
+                here.table(other.name + "_")
+            assert lake.history_branches() is not None
+            third = lake.create(pa.table({"id": [1]}), name=fresh_name("garbled"), key="id", versions="commit")
+            assert third.get(id=1) is not None
+            metadata = newest_file(warehouse, third, "*.metadata.json")
+            call = f"CALL lake.system.register_table(table => '{third.name}_2', metadata_file => '{metadata}')"
+            with pytest.raises(PySparkException, match=f"is the metadata of table {third.name}"):
+                lake.spark.sql(call)
+    assert {each.problem for each in lake.tables()} == {None}

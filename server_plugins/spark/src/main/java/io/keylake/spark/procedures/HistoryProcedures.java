@@ -1,17 +1,18 @@
 package io.keylake.spark.procedures;
 
 import io.keylake.spark.catalog.KeyedCatalog;
+import io.keylake.spark.catalog.ListedTable;
 import io.keylake.tables.branches.HistoryBranches;
 import io.keylake.tables.commits.SourceOffsets;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.PointInTime;
 import io.keylake.tables.history.Watermarks;
-import io.keylake.tables.spec.KeyedSchema;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.jspecify.annotations.Nullable;
@@ -148,12 +149,9 @@ final class HistoryProcedures {
     if (arguments.text("table") != null) {
       add(rows, tables.identifier(arguments), tables.load(arguments));
     } else {
-      for (TableIdentifier ident : catalog.tablesBelow()) {
-        Table table = catalog.icebergCatalog().loadTable(ident);
-        if (KeyedSchema.isKeyed(table)) {
-          add(rows, ident, table);
-        }
-      }
+      ListedTable.all(catalog)
+          .filter(each -> each.problem() == null)
+          .forEach(each -> add(rows, each.name(), Objects.requireNonNull(each.table())));
     }
     return rows;
   }

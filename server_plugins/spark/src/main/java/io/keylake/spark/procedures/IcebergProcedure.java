@@ -8,6 +8,7 @@ import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.engine.RowType;
 import io.keylake.spark.metadata.LocalRows;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.NoAnswer;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.ManifestRewrite;
 import io.keylake.tables.spec.KeyedSchema;
@@ -21,7 +22,6 @@ import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.NoSuchTableException;
-import org.apache.iceberg.exceptions.NotFoundException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
@@ -122,8 +122,13 @@ record IcebergProcedure(KeyedCatalog catalog, @Nullable String instead) {
   private boolean isSame(TableIdentifier ident, Table made) {
     try {
       return catalog.icebergCatalog().loadTable(ident).uuid().equals(made.uuid());
-    } catch (NoSuchTableException | NotFoundException e) {
-      return false; // dropped meanwhile, or its files are gone
+    } catch (NoSuchTableException e) {
+      return false; // dropped meanwhile
+    } catch (RuntimeException e) {
+      if (NoAnswer.in(e).isPresent()) {
+        throw e;
+      }
+      return false; // damaged: the metadata that was registered can be read
     }
   }
 

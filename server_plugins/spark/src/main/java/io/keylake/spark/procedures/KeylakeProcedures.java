@@ -6,6 +6,7 @@ import static io.keylake.tables.KeylakeException.Kind.TABLE_EXISTS;
 import io.keylake.spark.access.AccessControl;
 import io.keylake.spark.catalog.AroundProcedure;
 import io.keylake.spark.catalog.KeyedCatalog;
+import io.keylake.spark.catalog.ListedTable;
 import io.keylake.spark.catalog.ReadAnew;
 import io.keylake.spark.engine.ClassicSession;
 import io.keylake.spark.explain.ExplainProcedure;
@@ -23,9 +24,8 @@ import io.keylake.tables.commits.SourceOffsets;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.OffsetRanges;
-import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableDefinition;
-import java.util.ArrayList;
+import io.keylake.tables.spec.TableSpec;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -140,7 +140,7 @@ public final class KeylakeProcedures {
   private record LikeRow(String table) {}
 
   /** A keyed table, and where its versions come from. */
-  private record TableRow(String table, String versions) {}
+  private record TableRow(String table, @Nullable String versions, @Nullable String problem) {}
 
   /** The ends of a range of commits, and how many it has. */
   private record RangeRow(long after, long until, long commits) {}
@@ -214,21 +214,19 @@ public final class KeylakeProcedures {
         "tables",
         List.of(),
         TableRow.class,
-        arguments -> {
-          List<TableRow> rows = new ArrayList<>();
-          for (TableIdentifier ident : catalog.tablesBelow()) {
-            if (!AccessControl.isSeen(catalog.name() + "." + ident)) {
-              continue;
-            }
-            Table table = catalog.icebergCatalog().loadTable(ident);
-            if (KeyedSchema.isKeyed(table)) {
-              String versions =
-                  KeyedSchema.of(table).spec().versions().name().toLowerCase(Locale.ROOT);
-              rows.add(new TableRow(quoted(ident), versions));
-            }
-          }
-          return rows;
-        });
+        arguments ->
+            ListedTable.all(catalog)
+                .filter(each -> AccessControl.isSeen(catalog.name() + "." + each.name()))
+                .map(KeylakeProcedures::row)
+                .toList());
+  }
+
+  private static TableRow row(ListedTable table) {
+    TableSpec spec = table.spec();
+    return new TableRow(
+        quoted(table.name()),
+        spec == null ? null : spec.versions().name().toLowerCase(Locale.ROOT),
+        table.problem());
   }
 
   private LocalProcedure commits() {

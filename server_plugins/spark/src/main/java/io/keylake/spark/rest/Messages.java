@@ -117,7 +117,7 @@ final class Messages {
       Schema.checkCompatibility(schema, formatVersion);
     } catch (IllegalStateException e) {
       String problems =
-          e.getMessage()
+          String.valueOf(e.getMessage())
               .lines()
               .skip(1)
               .map(each -> each.replaceFirst("^- ", ""))
