@@ -14,12 +14,14 @@ from integration.twin import fresh_name
 ROWS = [{"id": number, "a": number % 100} for number in range(400)]
 SCHEMA = pa.schema([("id", pa.int64()), ("a", pa.int64())])
 
+IN_PAGE_OF_KEYS = 150  # the first page, behind its header
+
 Damage = Callable[[Path, Path], bytes | None]
 
 
 def flipped(file: Path, _: Path) -> bytes:
     content = bytearray(file.read_bytes())
-    content[len(content) // 8] ^= 4
+    content[IN_PAGE_OF_KEYS] ^= 4
     return bytes(content)
 
 

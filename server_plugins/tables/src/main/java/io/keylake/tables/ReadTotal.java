@@ -16,6 +16,8 @@ public enum ReadTotal {
   /** Merged rows. */
   ROWS_OUT("rows_out"),
   FILES("files_opened"),
+  /** Data files that filters of their keys have left out. */
+  FILES_LEFT_OUT("files_left_out"),
   BYTES("bytes_read"),
   /** Footers of data files that were kept. */
   FOOTER_HITS("footer_hits"),

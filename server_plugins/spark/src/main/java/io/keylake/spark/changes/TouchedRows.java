@@ -4,7 +4,6 @@ import io.keylake.spark.engine.Hash64;
 import io.keylake.spark.keys.KeyOrder;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileColumns;
-import io.keylake.spark.parquet.FileFilter;
 import io.keylake.spark.parquet.RowChoice;
 import io.keylake.spark.parquet.StoredFileReader;
 import io.keylake.spark.read.task.ReadTask;
@@ -199,7 +198,7 @@ final class TouchedRows {
     StoredFileReader.Reading reading =
         new StoredFileReader.Reading(
             FileColumns.of(schema.sortKey(), schema, Set.of()),
-            new RowChoice(FileFilter.NONE, null, 0),
+            RowChoice.ALL,
             DataFiles.fittingRows(List.of(file), 1, DataFiles.BATCH_ROWS),
             DataFiles.bytesEach(1));
     int position = 0;

@@ -3,7 +3,6 @@ package io.keylake.spark.check;
 import io.keylake.spark.keys.RowBucket;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileColumns;
-import io.keylake.spark.parquet.FileFilter;
 import io.keylake.spark.parquet.RowChoice;
 import io.keylake.spark.parquet.StoredFileReader;
 import io.keylake.tables.check.Finding;
@@ -83,10 +82,7 @@ final class KeyCheck {
     FileColumns columns = FileColumns.of(key, schema, Set.of());
     StoredFileReader.Reading reading =
         new StoredFileReader.Reading(
-            columns,
-            new RowChoice(FileFilter.NONE, null, 0),
-            DataFiles.BATCH_ROWS,
-            DataFiles.bytesEach(1));
+            columns, RowChoice.ALL, DataFiles.BATCH_ROWS, DataFiles.bytesEach(1));
     RowBucket bucketOf = bucketOf(columns.schema());
     KeyBound last = null;
     long rows = 0;

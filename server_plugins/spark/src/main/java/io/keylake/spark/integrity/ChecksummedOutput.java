@@ -28,31 +28,37 @@ import org.apache.parquet.format.Util;
  * <p>The writer asks for its position before and after each part. The last part is held back, until
  * the next one has begun: the last one of all is the footer. Of the parts before it only their
  * checksums are known, and those of the indexes are put together.
+ *
+ * @param more bytes that come before the footer
  */
-public record ChecksummedOutput(OutputFile file) implements OutputFile {
+public record ChecksummedOutput(OutputFile file, BytesBeforeFooter more) implements OutputFile {
   private static final byte[] MAGIC = {'P', 'A', 'R', '1'};
   private static final int BYTES_BEHIND_FOOTER = Integer.BYTES + MAGIC.length;
 
   /** A footer that has more gets no checksum. */
   private static final int MOST_BYTES_HELD = 32 << 20;
 
-  /** The same file with a checksum; one that is encrypted has those of its cipher. */
-  public static EncryptedOutputFile of(EncryptedOutputFile file) {
+  /**
+   * The same file with a checksum and more bytes; one that is encrypted has the checksums of its
+   * cipher alone.
+   */
+  public static EncryptedOutputFile of(EncryptedOutputFile file, BytesBeforeFooter more) {
     if (file instanceof NativeEncryptionOutputFile) {
       return file;
     }
     EncryptionKeyMetadata key = file.keyMetadata();
-    return EncryptedFiles.encryptedOutput(new ChecksummedOutput(file.encryptingOutputFile()), key);
+    return EncryptedFiles.encryptedOutput(
+        new ChecksummedOutput(file.encryptingOutputFile(), more), key);
   }
 
   @Override
   public PositionOutputStream create() {
-    return new Parts(file.create());
+    return new Parts(file.create(), more);
   }
 
   @Override
   public PositionOutputStream createOrOverwrite() {
-    return new Parts(file.createOrOverwrite());
+    return new Parts(file.createOrOverwrite(), more);
   }
 
   @Override
@@ -77,6 +83,7 @@ public record ChecksummedOutput(OutputFile file) implements OutputFile {
 
   private static final class Parts extends PositionOutputStream {
     private final PositionOutputStream file;
+    private final BytesBeforeFooter more;
     private final Held held = new Held();
     private final CRC32 crc = new CRC32();
     private final Deque<Part> parts = new ArrayDeque<>();
@@ -84,8 +91,9 @@ public record ChecksummedOutput(OutputFile file) implements OutputFile {
     private long position;
     private boolean isClosed;
 
-    Parts(PositionOutputStream file) {
+    Parts(PositionOutputStream file, BytesBeforeFooter more) {
       this.file = file;
+      this.more = more;
     }
 
     @Override
@@ -147,26 +155,46 @@ public record ChecksummedOutput(OutputFile file) implements OutputFile {
       }
       byte[] footer = Arrays.copyOfRange(end, footerBegin, footerEnd);
       long footerAt = position - end.length + footerBegin;
-      byte[] signed = checksum(footer, footerAt).in(footer);
-      return ByteBuffer.allocate(footerBegin + signed.length + BYTES_BEHIND_FOOTER)
+      FileMetaData content = Util.readFileMetaData(new ByteArrayInputStream(footer));
+      long indexes = beginOfIndexes(content, footerAt);
+      int whole = crc(indexes, footerAt);
+      byte[] added = more.bytes(content, footerAt, whole);
+      if (added.length > 0) {
+        footer = bytes(content);
+        whole = CrcUtil.compose(whole, crc(added), added.length, CrcUtil.GZIP_POLYNOMIAL);
+      }
+      byte[] signed = new FooterChecksum(indexes, whole).in(footer);
+      return ByteBuffer.allocate(footerBegin + added.length + signed.length + BYTES_BEHIND_FOOTER)
           .order(ByteOrder.LITTLE_ENDIAN)
           .put(end, 0, footerBegin)
+          .put(added)
           .put(signed)
           .putInt(signed.length)
           .put(MAGIC)
           .array();
     }
 
-    private FooterChecksum checksum(byte[] footer, long footerAt) throws IOException {
-      long indexes =
-          beginOfIndexes(Util.readFileMetaData(new ByteArrayInputStream(footer)), footerAt);
+    /** The checksum of the parts that lie between two places. */
+    private int crc(long from, long to) throws IOException {
       int whole = 0;
       for (Part part : parts) {
-        if (part.begin() >= indexes && part.begin() < footerAt) {
+        if (part.begin() >= from && part.begin() < to) {
           whole = CrcUtil.compose(whole, (int) part.crc(), part.bytes(), CrcUtil.GZIP_POLYNOMIAL);
         }
       }
-      return new FooterChecksum(indexes, whole);
+      return whole;
+    }
+
+    private static int crc(byte[] bytes) {
+      CRC32 crc = new CRC32();
+      crc.update(bytes);
+      return (int) crc.getValue();
+    }
+
+    private static byte[] bytes(FileMetaData footer) throws IOException {
+      ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+      Util.writeFileMetaData(footer, bytes);
+      return bytes.toByteArray();
     }
 
     private static long beginOfIndexes(FileMetaData footer, long footerAt) {

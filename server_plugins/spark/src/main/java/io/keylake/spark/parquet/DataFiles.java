@@ -1,6 +1,7 @@
 package io.keylake.spark.parquet;
 
 import io.keylake.spark.integrity.PageChecksums;
+import io.keylake.spark.keyfilters.AskedFile;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.IOException;
@@ -89,8 +90,26 @@ public final class DataFiles {
     return (int) Math.max(Math.min(most, fitting), 1);
   }
 
-  /** An open file. */
-  public record Opened(InputFile input, SeekableInputStream stream, ParquetMetadata footer) {
+  /**
+   * An open file.
+   *
+   * @param filters of its keys; null where it has none
+   */
+  public record Opened(
+      InputFile input,
+      SeekableInputStream stream,
+      ParquetMetadata footer,
+      @Nullable AskedFile filters) {
+
+    /** The file without the row groups that filters of its keys leave out. */
+    Opened asked(@Nullable FilterPredicate predicate) {
+      if (filters == null || predicate == null) {
+        return this;
+      }
+      ParquetMetadata left =
+          new ParquetMetadata(footer.getFileMetaData(), filters.thatMayHave(footer, predicate));
+      return new Opened(input, stream, left, filters);
+    }
 
     /** Reads pages of the row groups that may have what the predicate wants; null wants all. */
     public ParquetFileReader pages(@Nullable FilterPredicate predicate) throws IOException {
@@ -104,24 +123,20 @@ public final class DataFiles {
     }
   }
 
-  Opened open(StoredFile file) throws IOException {
-    counters.filesOpened++;
-    return opened(file);
-  }
-
   /** The footer alone, which the reader that opens the file next finds in memory. */
   ParquetMetadata footer(StoredFile file) throws IOException {
-    Opened opened = opened(file);
+    Opened opened = open(file);
     opened.stream().close();
     return opened.footer();
   }
 
-  private Opened opened(StoredFile file) throws IOException {
+  Opened open(StoredFile file) throws IOException {
     IcebergInput input =
         new IcebergInput(io.newInputFile(file.location(), file.bytes()), file.bytes(), counters);
     IcebergInput.Stream stream = input.newStream();
     try {
-      return new Opened(input, stream, Footers.of(file, input, options(null, 0), stream));
+      Footers.Known known = Footers.of(file, input, options(null, 0), stream);
+      return new Opened(input, stream, known.footer(), known.filters());
     } catch (IOException | RuntimeException e) {
       stream.close();
       throw StoreFailure.reading(file.location(), e);
@@ -136,7 +151,7 @@ public final class DataFiles {
     boolean isReady = false;
     try {
       Opened opened =
-          new Opened(input, stream, Footers.anew(file, input, options(null, 0), stream));
+          new Opened(input, stream, Footers.anew(file, input, options(null, 0), stream), null);
       isReady = true;
       return opened;
     } catch (IOException e) {

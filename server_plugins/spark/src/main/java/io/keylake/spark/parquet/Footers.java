@@ -3,6 +3,8 @@ package io.keylake.spark.parquet;
 import io.keylake.spark.integrity.CheckedFooter;
 import io.keylake.spark.integrity.FooterChecksum;
 import io.keylake.spark.integrity.PageChecksums;
+import io.keylake.spark.keyfilters.AskedFile;
+import io.keylake.spark.keyfilters.KeyFilters;
 import io.keylake.tables.FileDamage;
 import io.keylake.tables.ReadTotal;
 import io.keylake.tables.cache.BoundedCache;
@@ -19,6 +21,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.parquet.ParquetReadOptions;
 import org.apache.parquet.column.statistics.Statistics;
 import org.apache.parquet.hadoop.ParquetFileReader;
+import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
 import org.apache.parquet.hadoop.metadata.FileMetaData;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
@@ -44,11 +47,12 @@ final class Footers {
   private static final int BYTES_OF_COLUMN = 700;
 
   private static final int SHARE_OF_HEAP_FOR_INDEXES = 128;
+  private static final long NO_FILTER = -1;
   private static final int BYTES_BEHIND_FOOTER = 8; // its length, and four letters
 
   private static final BoundedCache<Place, Footer> FOOTERS =
       BoundedCache.<Place, Footer>ofHeap(
-              SHARE_OF_HEAP, (place, footer) -> place.location().length() + bytes(footer.content()))
+              SHARE_OF_HEAP, (place, footer) -> place.location().length() + bytes(footer))
           .counted(ReadTotal.FOOTER_HITS, ReadTotal.FOOTER_MISSES);
   private static final BoundedCache<Place, byte[]> INDEXES =
       BoundedCache.ofHeap(
@@ -75,9 +79,32 @@ final class Footers {
 
   /**
    * @param begin of the footer in its file
-   * @param checksum that it has of the indexes of pages before it
+   * @param checksum that it has of the indexes of pages and the filters of keys before it
    */
-  private record Footer(ParquetMetadata content, long begin, @Nullable FooterChecksum checksum) {}
+  private record Footer(
+      ParquetMetadata content,
+      long begin,
+      @Nullable FooterChecksum checksum,
+      @Nullable KeyFilters filters) {
+
+    /** The checksum of the indexes of pages alone. */
+    @Nullable FooterChecksum ofIndexes() {
+      return checksum == null || filters == null
+          ? checksum
+          : new FooterChecksum(checksum.begin(), filters.crcOfIndexes());
+    }
+
+    long endOfIndexes() {
+      return filters == null ? begin : filters.begin();
+    }
+  }
+
+  /**
+   * The footer of a file, with what it says of filters.
+   *
+   * @param filters of its keys; null where it has none
+   */
+  record Known(ParquetMetadata footer, @Nullable AskedFile filters) {}
 
   /**
    * The footer of a file. The indexes of pages come out of the stream as they were written, from
@@ -85,24 +112,27 @@ final class Footers {
    *
    * @param stream to read the footer from, where it is not kept
    */
-  static ParquetMetadata of(
+  static Known of(
       StoredFile file, IcebergInput input, ParquetReadOptions options, IcebergInput.Stream stream)
       throws IOException {
     Place place = Place.of(file);
     Footer footer = FOOTERS.get(place, () -> read(file, input, options, stream));
-    FooterChecksum checksum = footer.checksum();
+    FooterChecksum checksum = footer.ofIndexes();
     if (checksum != null && PageChecksums.areVerified()) {
       stream.give(
           checksum.begin(),
-          footer.begin(),
-          () -> INDEXES.get(place, () -> indexes(footer, checksum, stream)));
+          footer.endOfIndexes(),
+          () -> INDEXES.get(place, () -> bytes(footer.endOfIndexes(), checksum, stream)));
     }
-    return footer.content();
+    KeyFilters filters = footer.filters();
+    return new Known(
+        footer.content(),
+        filters == null ? null : new AskedFile(place.toString(), filters, stream::bytes));
   }
 
   /**
-   * The footer as it is in the store now, with what its writer has noted; the indexes of pages are
-   * compared with their checksum, and nothing else is.
+   * The footer as it is in the store now, with what its writer has noted; the indexes of pages and
+   * the filters of keys are compared with their checksum, and nothing else is.
    */
   static ParquetMetadata anew(
       StoredFile file, IcebergInput input, ParquetReadOptions options, IcebergInput.Stream stream)
@@ -111,7 +141,7 @@ final class Footers {
       Footer footer = decoded(file.bytes(), input, options, stream);
       FooterChecksum checksum = footer.checksum();
       if (checksum != null) {
-        indexes(footer, checksum, stream);
+        bytes(footer.begin(), checksum, stream);
       }
       return footer.content();
     } catch (IOException | RuntimeException e) {
@@ -123,16 +153,16 @@ final class Footers {
   }
 
   /** All of them at once, which few requests to a store are; they are small beside the pages. */
-  private static byte[] indexes(Footer footer, FooterChecksum checksum, IcebergInput.Stream stream)
+  private static byte[] bytes(long end, FooterChecksum checksum, IcebergInput.Stream stream)
       throws IOException {
-    int length = Math.toIntExact(footer.begin() - checksum.begin());
-    byte[] indexes = stream.bytes(checksum.begin(), length);
+    int length = Math.toIntExact(end - checksum.begin());
+    byte[] bytes = stream.bytes(checksum.begin(), length);
     try {
-      checksum.check(indexes);
+      checksum.check(bytes);
     } catch (FileDamage e) {
       throw new UncheckedIOException(e); // any other one is a file without indexes to Parquet
     }
-    return indexes;
+    return bytes;
   }
 
   private static Footer read(
@@ -149,7 +179,12 @@ final class Footers {
     }
     CheckedFooter.check(footer.content(), file.rows(), file.bytes());
     CheckedFooter.checkName(footer.content().getFileMetaData(), file.location());
-    return new Footer(shared(footer.content()), footer.begin(), footer.checksum());
+    ParquetMetadata content = shared(footer.content());
+    KeyFilters filters = footer.filters();
+    if (filters != null) {
+      content.getBlocks().forEach(rowGroup -> hide(filters, rowGroup));
+    }
+    return new Footer(content, footer.begin(), footer.checksum(), filters);
   }
 
   private static Footer decoded(
@@ -168,7 +203,21 @@ final class Footers {
         stream.give(begin, bytes, () -> last);
       }
     }
-    return new Footer(ParquetFileReader.readFooter(input, options, stream), begin, checksum);
+    ParquetMetadata footer = ParquetFileReader.readFooter(input, options, stream);
+    KeyFilters filters =
+        checksum == null
+            ? null
+            : KeyFilters.of(footer.getFileMetaData().getKeyValueMetaData()).orElse(null);
+    return new Footer(footer, begin, checksum, filters);
+  }
+
+  /** Parquet's reader would read these filters as a whole, and take them as they are. */
+  private static void hide(KeyFilters filters, BlockMetaData rowGroup) {
+    for (ColumnChunkMetaData chunk : rowGroup.getColumns()) {
+      if (chunk.getBloomFilterOffset() >= filters.begin()) {
+        chunk.setBloomFilterOffset(NO_FILTER);
+      }
+    }
   }
 
   private static ParquetMetadata shared(ParquetMetadata footer) throws IOException {
@@ -184,9 +233,11 @@ final class Footers {
         new FileMetaData(schema, Map.of(), file.getCreatedBy()), footer.getBlocks());
   }
 
-  private static long bytes(ParquetMetadata footer) {
+  private static long bytes(Footer footer) {
+    KeyFilters filters = footer.filters();
     return BYTES_OF_FILE
-        + footer.getBlocks().stream()
+        + (filters == null ? 0 : filters.bytesInMemory())
+        + footer.content().getBlocks().stream()
             .flatMap(rowGroup -> rowGroup.getColumns().stream())
             .mapToLong(Footers::bytes)
             .sum();

@@ -20,8 +20,13 @@ import org.jspecify.annotations.Nullable;
  * @param filter from the query
  * @param slice the part of the section that is read; null for all of it
  * @param firstKey field id of the column that the slice speaks of
+ * @param asksKeys whether files are asked for their keys before their pages are looked at
  */
-public record RowChoice(FileFilter filter, @Nullable KeySlice slice, int firstKey) {
+public record RowChoice(
+    FileFilter filter, @Nullable KeySlice slice, int firstKey, boolean asksKeys) {
+
+  /** All rows. */
+  public static final RowChoice ALL = new RowChoice(FileFilter.NONE, null, 0, false);
 
   /** The predicate for a file, over the columns that are read; null for none. */
   @Nullable FilterPredicate on(MessageType columns) {

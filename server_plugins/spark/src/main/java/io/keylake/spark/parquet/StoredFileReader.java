@@ -68,7 +68,13 @@ public final class StoredFileReader implements Closeable {
       skipsRows = decoders.skipsRows(opened.footer());
       taken = new int[skipsRows ? 0 : reading.batchRows()];
       FilterPredicate predicate = reading.choice().on(columns);
-      pages = opened.pages(predicate);
+      DataFiles.Opened asked = reading.choice().asksKeys() ? opened.asked(predicate) : opened;
+      if (asked.footer().getBlocks().isEmpty() && file.rows() > 0) {
+        counters.filesLeftOut++;
+      } else {
+        counters.openFile(location);
+      }
+      pages = asked.pages(predicate);
       pages.setRequestedSchema(columns);
       long mostBytes = skipsRows ? reading.mostBytes() : Long.MAX_VALUE;
       List<Portion> wanted = portions(predicate, mostBytes, shown, needed);

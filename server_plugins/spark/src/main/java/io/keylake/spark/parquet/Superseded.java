@@ -88,7 +88,7 @@ final class Superseded {
     StoredFileReader.Reading reading =
         new StoredFileReader.Reading(
             FileColumns.of(MetadataColumns.DELETE_FILE_POS),
-            new RowChoice(FileFilter.NONE, null, 0),
+            RowChoice.ALL,
             DataFiles.BATCH_ROWS,
             DataFiles.bytesEach(1));
     try (StoredFileReader reader = new StoredFileReader(files, stored, reading, null, null)) {

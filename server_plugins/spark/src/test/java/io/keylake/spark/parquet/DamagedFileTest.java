@@ -112,10 +112,7 @@ class DamagedFileTest {
     StoredFile file = new StoredFile(path.toUri().toString(), Files.size(path), ROWS, List.of());
     StoredFileReader.Reading reading =
         new StoredFileReader.Reading(
-            FileColumns.of(COLUMNS, null, Set.of()),
-            new RowChoice(FileFilter.NONE, null, 0),
-            64,
-            1 << 20);
+            FileColumns.of(COLUMNS, null, Set.of()), RowChoice.ALL, 64, 1 << 20);
     DataFiles files = new DataFiles(IO, new ReadCounters());
     List<String> rows = new ArrayList<>();
     try (StoredFileReader reader = new StoredFileReader(files, file, reading, shown, null)) {

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.keylake.spark.integrity.ChecksummedOutput;
+import io.keylake.spark.keyfilters.WrittenKeys;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.IOException;
@@ -34,8 +35,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Footers and indexes of pages with one bit that is not as it was written: no row is left out by a
- * filter that is asked of them.
+ * Footers, indexes of pages and filters of keys with one bit that is not as it was written: no row
+ * is left out by a filter that is asked of them.
  */
 class DamagedFooterTest {
   private static final List<NestedField> COLUMNS =
@@ -45,14 +46,16 @@ class DamagedFooterTest {
   private static final Schema SCHEMA = new Schema(COLUMNS);
   private static final HadoopFileIO IO = new HadoopFileIO(new Configuration());
   private static final int ROWS = 300;
+  private static final int INDEXES_AND_FILTERS = 900; // bytes
   private static final List<Long> WANTED = List.of(0L, 777L, 1001L, (ROWS - 1) * 7L);
 
   @TempDir private Path folder;
 
   private byte[] written() throws IOException {
     Path path = folder.resolve("whole.parquet");
+    WrittenKeys keys = new WrittenKeys(List.of(COLUMNS.get(0)), SCHEMA);
     FileAppender<InternalRow> file =
-        Parquet.write(new ChecksummedOutput(IO.newOutputFile(path.toUri().toString())))
+        Parquet.write(new ChecksummedOutput(IO.newOutputFile(path.toUri().toString()), keys))
             .schema(SCHEMA)
             .set("write.parquet.page-row-limit", "60")
             .set("write.parquet.row-group-check-min-record-count", "10")
@@ -63,7 +66,10 @@ class DamagedFooterTest {
                         expected, parquet, SparkSchemaUtil.convert(SCHEMA)))
             .build();
     for (long i = 0; i < ROWS; i++) {
-      file.add(new GenericInternalRow(new Object[] {i * 7, UTF8String.fromString("text " + i)}));
+      InternalRow row =
+          new GenericInternalRow(new Object[] {i * 7, UTF8String.fromString("text " + i)});
+      file.add(row);
+      keys.add(row);
     }
     file.close();
     byte[] bytes = Files.readAllBytes(path);
@@ -80,7 +86,8 @@ class DamagedFooterTest {
       StoredFileReader.Reading reading =
           new StoredFileReader.Reading(
               FileColumns.of(COLUMNS, null, Set.of()),
-              new RowChoice(FileFilter.of(List.of(new EqualTo("k", wanted)), COLUMNS), null, 0),
+              new RowChoice(
+                  FileFilter.of(List.of(new EqualTo("k", wanted)), COLUMNS), null, 0, true),
               64,
               1 << 20);
       DataFiles files = new DataFiles(IO, new ReadCounters());
@@ -112,7 +119,7 @@ class DamagedFooterTest {
     List<String> wrong = new ArrayList<>();
     int told = 0;
     int[] places =
-        IntStream.range(footer - 300, whole.length)
+        IntStream.range(footer - INDEXES_AND_FILTERS, whole.length)
             .filter(at -> at > footer || at % 3 == 0)
             .toArray();
     for (int at : places) {

@@ -96,7 +96,7 @@ class FlatColumnTest {
     StoredFileReader.Reading reading =
         new StoredFileReader.Reading(
             FileColumns.of(columns, null, Set.of()),
-            new RowChoice(FileFilter.NONE, null, 0),
+            RowChoice.ALL,
             1 + random.nextInt(700),
             random.nextBoolean() ? 1 << 20 : 2000);
     List<String> read = new ArrayList<>();

@@ -110,8 +110,7 @@ class StoredFileReaderTest {
   private static StoredFileReader open(CountingIo io, StoredFile file, int batchRows)
       throws IOException {
     StoredFileReader.Reading reading =
-        new StoredFileReader.Reading(
-            FileColumns.of(COLUMN), new RowChoice(FileFilter.NONE, null, 0), batchRows, 1 << 20);
+        new StoredFileReader.Reading(FileColumns.of(COLUMN), RowChoice.ALL, batchRows, 1 << 20);
     return new StoredFileReader(new DataFiles(io, new ReadCounters()), file, reading, null, null);
   }
 

@@ -20,6 +20,7 @@ public final class ReadMetrics {
   private static final List<CountedMetric<ReadCounters>> COUNTED =
       List.of(
           new CountedMetric<>("filesOpened", "files opened", counters -> counters.filesOpened),
+          new CountedMetric<>("filesLeftOut", "files left out", counters -> counters.filesLeftOut),
           new CountedMetric<>(
               "rowGroupsRead", "row groups read", counters -> counters.rowGroupsRead),
           new CountedMetric<>(

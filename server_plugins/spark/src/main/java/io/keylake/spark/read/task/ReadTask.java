@@ -123,9 +123,13 @@ public record ReadTask(
     return schema.sortKey().get(0).fieldId();
   }
 
+  /**
+   * The rows of the files of a section that are worth opening. A key that is there at all is in the
+   * only run of a section, so asking first would be one more request; of several runs few have it.
+   */
   public RowChoice choice(SectionPlan section) {
     FileFilter filter = section.passedThrough() ? filters.onRows() : filters.onKeys();
-    return new RowChoice(filter, section.slice(), firstKey());
+    return new RowChoice(filter, section.slice(), firstKey(), section.runs().size() > 1);
   }
 
   public Set<Integer> outputIds(OutputColumn.Source source) {
