@@ -9,6 +9,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,15 @@ from keylake._definition.bucketing import buckets_of
 from keylake._definition.grouping import HASHES, group_of
 from keylake._values.objects import fitted_column
 from keylake._values.read import python_values
-from keylake.local.decisions import NOWHERE, Numbers
+from keylake.local.decisions import NOWHERE, Flags, Numbers
 from keylake.local.files import StoredFile
+from keylake.local.keyfilters import KeyHashes
 from keylake.local.keys import Keys, comparable, comparable_of_spark
 from keylake.local.layout import Layout
 from keylake.local.parquet import OpenFile, ParquetFiles
 from keylake.local.stretches import FoundRows
+
+_MOST_ASKED = 32  # of more keys, a file has one nearly always
 
 
 def stored_form(value: object) -> Any:
@@ -78,6 +82,14 @@ class Sought:
         return cls(keys, numbers, buckets)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """The keys that several files may have, as flags, and the hashes of all."""
+
+    of_several_files: Flags
+    hashes: KeyHashes
+
+
 class BucketFiles:
     """The files of a snapshot by the buckets that they are written for."""
 
@@ -112,16 +124,26 @@ class Lookup:
         """The stored rows of keys by file, in commit order, and which of the keys each row has."""
         stretches: list[FoundRows] = []
         owners: list[Numbers] = []
-        places = sorted(buckets.that_may_have(sought), key=lambda each: (each[0].age, each[0].lower))
+        places = [
+            (file, several[sought.keys.taken(several).between(file.lower, file.upper)])
+            for file, several in sorted(buckets.that_may_have(sought), key=lambda each: (each[0].age, each[0].lower))
+        ]
+        counts = np.bincount(_joined([several for _, several in places]), minlength=len(sought.keys))
+        asked = Asked(counts > 1, KeyHashes(sought.keys))
         for file, several in places:
-            rows, owner = self.in_file(file, sought.keys, several)
+            rows, owner = self.in_file(file, sought.keys, several, asked)
             if rows.rows:
                 stretches.append(rows)
                 owners.append(owner)
         return stretches, owners
 
-    def in_file(self, file: StoredFile, keys: Keys, wanted: Numbers) -> tuple[FoundRows, Numbers]:
-        """The rows of some of the keys in a file, and which of the keys each row has."""
+    def in_file(
+        self, file: StoredFile, keys: Keys, wanted: Numbers, asked: Asked | None = None
+    ) -> tuple[FoundRows, Numbers]:
+        """The rows of some of the keys in a file, and which of the keys each row has.
+
+        `asked` are the keys of which filters are asked first.
+        """
         groups: list[Numbers] = []
         places: list[Numbers] = []
         owners: list[Numbers] = []
@@ -130,6 +152,8 @@ class Lookup:
             opened = self.files.opened(file, self.io)
             for group in range(len(opened.group_rows)):
                 there = self._of_group(opened, group, keys, wanted)
+                if asked is not None:
+                    there = self._asked(file, group, there, asked)
                 if len(there):
                     found = self._places(file, group, keys.taken(there))
                     (hit,) = (found != NOWHERE).nonzero()
@@ -147,6 +171,21 @@ class Lookup:
         if bounds is None or isinstance(first.field_type, DecimalType):  # of a decimal, Parquet has the digits
             return wanted
         return wanted[keys.taken(wanted).between([bounds[0], *rest], [bounds[1], *rest])]
+
+    def _asked(self, file: StoredFile, group: int, keys: Numbers, asked: Asked) -> Numbers:
+        """The keys that a row group may have, by its filters.
+
+        A key that is in one file only is there, or nowhere: to ask first would be one more request.
+        """
+        for number, field in enumerate(self.layout.key, -len(self.layout.key)):
+            several = keys[asked.of_several_files[keys]]
+            if not 0 < len(several) <= _MOST_ASKED:
+                return keys
+            hashes = partial(asked.hashes.of, number, which=several)
+            flags = self.files.may_have(file, self.io, field.field_id, group, hashes)
+            if flags is not None:
+                keys = np.setdiff1d(keys, several[~flags], assume_unique=True)
+        return keys
 
     def _places(self, file: StoredFile, group: int, keys: Keys) -> Numbers:
         """The places of keys in a row group."""

@@ -65,6 +65,7 @@ KNOWN = (
 )
 
 FILE = "keylake.file"  # the name of a data file in the metadata of its own footer
+KEY_FILTERS = "keylake.key_filters"  # what that footer says of filters of keys
 HISTORY_BRANCH = "history_%Y%m%dT%H%M%SZ"  # the branch of an archived state, by its business time in UTC
 SETTLED_MARK = "-settle-"  # in the names of the deletes by which the server records superseded rows
 EXPERIMENT_BRANCH = "experiment_"

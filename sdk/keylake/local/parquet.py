@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import RLock
@@ -26,12 +26,14 @@ from pyiceberg.types import IcebergType
 from keylake.errors import KeylakeError, SnapshotExpired
 from keylake.local.conform import conformed, field_id
 from keylake.local.damage import damaged, failure, reading
+from keylake.local.decisions import Flags
 from keylake.local.files import StoredFile
 from keylake.local.footers import check_name, read_footer
+from keylake.local.keyfilters import Hashes, KeyFilter, filters_of
 
 FILES_AT_MOST = 512
 _WHAT = "File"
-_Key = tuple[str, int, int, str]  # path, row group, field id, type
+_Key = tuple[str, int, int, str]  # path, row group, field id, type or part of a filter
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,13 @@ class OpenFile:
         self._path, self._io, self._size = file.path, io, file.size
         self._places: dict[int, _Place] = {}
         with _reading(file, io):
-            source = io.new_input(file.path).open()
+            source = self._source = io.new_input(file.path).open()
             footer = read_footer(source, file.size)
             check_name(footer, file.path)
             self._file: Any = pq.ParquetFile(source, metadata=footer, page_checksum_verification=page_checksums)
             self._learn(self._file.schema_arrow, (), 0)
             self.metadata: Any = self._file.metadata
+            self._filters = filters_of(self.metadata.metadata)
             self.group_rows = tuple(self.metadata.row_group(at).num_rows for at in range(self.metadata.num_row_groups))
         if sum(self.group_rows) != file.rows:
             raise damaged(
@@ -123,6 +126,21 @@ class OpenFile:
         if told is None or not told.has_min_max:
             return None
         return told.min_raw, told.max_raw
+
+    def filter_of(self, id_: int, group: int) -> tuple[KeyFilter, str, int] | None:
+        """The filter of a column in a row group, with the type and the bytes of its values in the file."""
+        found = self._filters.get((group, id_))
+        if found is None:
+            return None
+        column = self.metadata.schema.column(self._places[id_].first)
+        return found, column.physical_type, column.length
+
+    def filter_part(self, key_filter: KeyFilter, part: int) -> Any:
+        """A part of a filter, as numbers."""
+        begin, size = key_filter.place(part)
+        with reading(_WHAT, self._path, self._io, self._size):
+            self._source.seek(begin)
+            return key_filter.checked(part, self._source.read(size))
 
     def close(self) -> None:
         """Give the file back, once nobody reads it."""
@@ -248,6 +266,29 @@ class ParquetFiles:
             self._keep({keys[id_]: array for id_, array in arrays.items()})
             found |= arrays
         return {id_: found[id_] for id_ in keys}
+
+    def may_have(
+        self, stored: StoredFile, io: FileIO, id_: int, group: int, hashes: Callable[[str, int], Hashes | None]
+    ) -> Flags | None:
+        """The values that a row group may have in a column, as flags; None where it has no filter of them.
+
+        `hashes` gives the hashes of the values by the type and the length that they have in the file. The parts of the
+        filter are kept, as columns are.
+        """
+        there = self.opened(stored, io).filter_of(id_, group)
+        wanted = None if there is None else hashes(*there[1:])
+        if there is None or wanted is None:
+            return None
+        key_filter = there[0]
+        keys = {part: (stored.path, group, id_, f"filter {part}") for part in key_filter.parts(wanted)}
+        parts = self._decoded(keys)
+        missing = keys.keys() - parts.keys()
+        if missing:
+            with self._held(stored, io) as file:
+                read = {part: file.filter_part(key_filter, part) for part in missing}
+            self._keep({keys[part]: array for part, array in read.items()})
+            parts |= read
+        return key_filter.may_have(wanted, parts)
 
     def _decoded(self, keys: Mapping[int, _Key]) -> dict[int, Any]:
         """The columns that are kept already."""
