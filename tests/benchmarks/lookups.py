@@ -6,9 +6,11 @@ turns.
 
 1. Time            of a look-up, as who waits sees it: each round is the median of some.
 2. Processor time  of the server's process meanwhile.
+3. Files           that are opened, of tables of more runs: see `lookup_files`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 
 from rich.console import Console
@@ -16,31 +18,43 @@ from rich.console import Console
 import keylake as kl
 from benchmarks.engine import Connected
 from benchmarks.figures import Figure, Findings, Target, figure
+from benchmarks.lookup_files import METRICS, lookup_files
 from benchmarks.machine import PLAIN, Cost, machine, processor_seconds
 from benchmarks.stopwatch import Times, seconds
 from benchmarks.systems.keyed import Keyed
 from benchmarks.systems.plain import create_in_buckets
-from benchmarks.workload import KEY, Workload
+from benchmarks.workload import KEY, Batch, Workload
 from benchmarks.workloads.whole_rows import FULL_SIZE, whole_rows
+from integration.spark_processes import free_port
 
 WARM_UP, ROUNDS, LOOK_UPS = 6, 9, 10
+FILES_ALONE = "files"
 GET, KEYED_SQL, PLAIN_SQL = "get", "keylake, SQL", "merged plain table, SQL"
 
 
-def run(scale: float, console: Console) -> Findings:
-    """The three ways, in turns; the scale is of the keys."""
+def run(scale: float, console: Console, chosen: Collection[str] = ()) -> Findings:
+    """The three ways, in turns, and then the files; the scale is of the keys."""
+    port = free_port()
     with machine() as place:
-        lake = place.session()
+        lake = place.session(server={**METRICS, "spark.ui.port": str(port)})
         workload = whole_rows(round(FULL_SIZE * scale))
+        if FILES_ALONE in chosen:
+            workload = replace(workload, commits=0)
         words = f"{workload.keys:,} keys x {len(workload.columns)} columns, 8 buckets x 11 runs; {place.describe()}"
         console.print(words, highlight=False)
-        keyed = Keyed(lake, "bench.keyed", workload)
-        for batch in workload.stage(lake.spark, place.folder / "staged" / "rows"):
-            keyed.write(batch)
-        plain = f"{PLAIN}.bench.merged"
-        create_in_buckets(Connected(lake.spark), plain, workload.columns_in_sql(), keyed.files().properties)
-        lake.spark.table(keyed.table).writeTo(plain).append()
-        return Findings(words, _figures(_costs(lake, workload, keyed, plain)))
+        batches = workload.stage(lake.spark, place.folder / "staged" / "rows")
+        found = [] if FILES_ALONE in chosen else _figures(_by_all_ways(lake, workload, batches))
+        return Findings(words, [*found, *lookup_files(lake, workload, batches[0], port)])
+
+
+def _by_all_ways(lake: kl.Lake, workload: Workload, batches: Sequence[Batch]) -> Mapping[str, Cost]:
+    keyed = Keyed(lake, "bench.keyed", workload)
+    for batch in batches:
+        keyed.write(batch)
+    plain = f"{PLAIN}.bench.merged"
+    create_in_buckets(Connected(lake.spark), plain, workload.columns_in_sql(), keyed.files().properties)
+    lake.spark.table(keyed.table).writeTo(plain).append()
+    return _costs(lake, workload, keyed, plain)
 
 
 def _costs(lake: kl.Lake, workload: Workload, keyed: Keyed, plain: str) -> Mapping[str, Cost]:

@@ -25,16 +25,18 @@ class Machine:
 
     folder: Path
     _open: ExitStack
+    _of_first: dict[str, str] = field(default_factory=dict)  # settings of the server, which all sessions have to say
 
     def session(self, settings: Mapping[str, str] | None = None, server: Mapping[str, str] | None = None) -> kl.Lake:
         """A session of one system, with settings of its own; the first one may say some for the server."""
         plain = self.folder / PLAIN
+        self._of_first.update(server or {})
         of_server = {
             "spark.master": f"local[{CORES}]",
             "spark.keylake.maintenance.enabled": "false",  # what is measured must stay as it was written
             "spark.driver.extraJavaOptions": f"-Xms{HEAP}",
             **catalog_settings(PLAIN, "org.apache.iceberg.spark.SparkCatalog", plain),
-            **(server or {}),
+            **self._of_first,
         }
         lake = self._open.enter_context(kl.connect(warehouse=self.folder / "lake", memory=HEAP, settings=of_server))
         for name, value in (settings or {}).items():
