@@ -7,6 +7,7 @@
     settling    what it costs to settle a table instead of merging it, and what reads make of it
     joins       four feature tables joined to samples; publishing to a key-value store; writes of skewed keys
     lookups     rows by their keys beside SQL of a merged plain table, and the files that they open
+    growth      small requests beside the files, commits and buckets that a table has
     loads       a first load and ten upserts beside appends to a plain table
     small-writes  upserts of 1, 100 and 2,000 rows beside appends to a plain table
     wide        tables of 200, 1,000 and 3,000 columns, beside each other and beside plain tables
@@ -47,6 +48,7 @@ from benchmarks import (  # noqa: E402
     figures,
     first,
     first_reads,
+    growth,
     install,
     loads,
     local,
@@ -73,6 +75,7 @@ BENCHES = (
     "joins",
     "loads",
     "lookups",
+    "growth",
     "small-writes",
     "wide",
     "repair",
@@ -134,6 +137,7 @@ def main() -> None:
         "joins": partial(backfill.run, chosen=asked.part),
         "loads": loads.run,
         "lookups": partial(lookups.run, chosen=asked.part),
+        "growth": growth.run,
         "small-writes": small_writes.run,
         "wide": partial(wide.run, chosen=asked.part),
         "repair": repair.run,

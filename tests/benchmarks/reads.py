@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 from rich.console import Console
 
-from benchmarks import growth, joins, report, targets
+from benchmarks import joins, report, targets, tenfold
 from benchmarks.arena import COMPACTED, Choice, arena
 from benchmarks.figures import Findings
 from benchmarks.machine import processor
@@ -34,14 +34,14 @@ def run(scale: float, console: Console, choice: Choice) -> Findings:
         else:
             console.print("Hudi is left out: it fetches a Spark of its own, and takes long; --with-hudi asks for it")
         joined = joins.workloads(scale) if choice.has_workload(joins.NAME) else ()
-        grown = growth.workloads(scale) if choice.has_workload(growth.NAME) else ()
+        grown = tenfold.workloads(scale) if choice.has_workload(tenfold.NAME) else ()
         staged = place.stage([*plain, *joined, *grown])
         for each in plain:
             place.measure(staged[each.name])
         if joined:
             joins.measure(place, [staged[each.name] for each in joined])
         if grown:
-            growth.measure(place, *(staged[each.name] for each in grown))
+            tenfold.measure(place, *(staged[each.name] for each in grown))
     report.show(place, console)
     return Findings(words, tuple(targets.figures(place)), details=tuple(report.ratios(place)))
 

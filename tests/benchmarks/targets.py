@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from benchmarks import growth
+from benchmarks import tenfold
 from benchmarks.arena import COMPACTED, THE_SCAN, Arena, Race
 from benchmarks.figures import Figure, Target, figure
 from benchmarks.questions import OF_KEYS
@@ -70,8 +70,8 @@ LINES = (
     Line("W2", "all columns", QUERIES, "the better query", 3.3, is_faster_by=True),
     Line("W5", "key + 5 columns", THE_SCAN, "the scan", 1.3),
     Line("W6", "all columns", THE_SCAN, "the scan", 0.5),
-    Line(growth.NAME, "all columns", (f"{MINE}{growth.AT_FIRST}",), "a tenth of the keys", 1.1, how=_PER_ROW),
-    Line(growth.NAME, "key + 3 columns", (f"{MINE}{growth.AT_FIRST}",), "a tenth of the keys", 1.1, how=_PER_ROW),
+    Line(tenfold.NAME, "all columns", (f"{MINE}{tenfold.AT_FIRST}",), "a tenth of the keys", 1.1, how=_PER_ROW),
+    Line(tenfold.NAME, "key + 3 columns", (f"{MINE}{tenfold.AT_FIRST}",), "a tenth of the keys", 1.1, how=_PER_ROW),
 )
 
 
