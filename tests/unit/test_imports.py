@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import keylake as kl
+from keylake import local
 from keylake.extension import extensions
 
 NAMES = Path(kl.__file__).with_name("_public.py")
@@ -41,7 +42,41 @@ def test_commands_import_no_verbs_of_tables() -> None:
 
 def test_the_lake_of_a_directory_is_read_without_pandas_and_spark() -> None:
     code = "import keylake.local\nfrom keylake.local.disk import Disk"
-    assert not {"pandas", "pyspark.sql.connect.session", "pyiceberg.io.pyarrow"} & modules_after(code)
+    assert not {"pandas", "sqlalchemy", "pyspark.sql.connect.session", "pyiceberg.io.pyarrow"} & modules_after(code)
+
+
+class _Colour(kl.Table, name="shop.colours", buckets=2):
+    name: str = kl.key()
+    code: int | None
+
+
+@pytest.mark.parametrize("typed", [["get", "shop.colours", "red"], ["tables"]], ids=["get", "tables"])
+def test_a_command_reads_a_directory_without_pandas(tmp_path: Path, typed: list[str]) -> None:
+    """Of the packages that take long to import, what lists tables needs SQLAlchemy, and a look-up none."""
+    local.create(_Colour, tmp_path).upsert([{"name": "red", "code": 7}])
+    words = ["keylake", *typed, "--lake", str(tmp_path), "--json"]
+    code = f"import sys\nsys.argv = {words}\nfrom keylake.cli.app import main\ntry: main()\nexcept SystemExit: print()"
+    modules = modules_after(code)
+    assert {"keylake.local.table", "pyarrow.lib"} <= modules
+    assert "pandas" not in modules
+    assert ("sqlalchemy" in modules) == (typed == ["tables"])
+
+
+def test_pandas_is_there_after_a_command_has_done_without_it() -> None:
+    """Arrow has looked for it in vain, and takes and gives its frames all the same."""
+    code = """
+from keylake.cli.without_pandas import without_pandas
+with without_pandas():
+    import pyarrow as pa
+    pa.array([1]).to_numpy()
+import sys
+assert "pandas" not in sys.modules
+import pandas as pd
+frame = pa.Table.from_pandas(pd.DataFrame({"at": [pd.NaT, pd.Timestamp("2026-01-01")]})).to_pandas()
+assert frame["at"].isna().tolist() == [True, False]
+assert pa.array(pd.Series([1.0, None])).null_count == 1
+"""
+    assert "pandas" in modules_after(code)
 
 
 def test_names_that_come_late_are_those_that_checkers_see() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +12,7 @@ import typer
 
 import keylake as kl
 from keylake._server.address import TOKEN, with_token
+from keylake.cli.without_pandas import without_pandas
 from keylake.errors import KeylakeError, ServerUnreachable
 
 if TYPE_CHECKING:
@@ -67,8 +68,11 @@ def local_lake(lake: str, catalog: str) -> Generator[LocalLake | None]:
         found = None if lake.startswith("sc://") else local.open(lake, catalog=catalog)
     except KeylakeError:  # the server makes a lake of a directory, and says what is wrong
         found = None
-    with found or nullcontext():
-        yield found
+    if found is None:
+        yield None
+    else:
+        with found, without_pandas():
+            yield found
 
 
 def asking(lake: kl.Lake) -> AbstractContextManager[None]:

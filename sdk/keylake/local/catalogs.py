@@ -12,10 +12,10 @@ import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 from urllib.parse import quote, urlsplit
 
 from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, NotInstalledError
 from pyiceberg.table import Table as IcebergTable
 
@@ -29,7 +29,10 @@ from keylake.errors import (
     Unsupported,
     check_type,
 )
-from keylake.local.sql_catalog import KeptSqlCatalog
+from keylake.local.folder_catalog import FILE, FolderCatalog
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.sql import SqlCatalog
 
 _SECRET = re.compile(r"token|credential|password|secret|(?:access|private|account)[-_.]?key|sas", re.IGNORECASE)
 _TABLES = "iceberg_tables"  # where a catalog in SQL has its tables
@@ -60,10 +63,12 @@ def opened(name: str, properties: Mapping[str, str]) -> Catalog:
 
 def _keeping(name: str, catalog: Catalog) -> Catalog:
     """A catalog that keeps metadata that has not moved, for the kinds that have one."""
-    if isinstance(catalog, SqlCatalog):
+    # What they need takes a fifth of a second to import, which readers of other catalogs need not wait for.
+    if is_sql(catalog):
+        from keylake.local.sql_catalog import KeptSqlCatalog
+
         return KeptSqlCatalog(name, **catalog.properties)
     if type(catalog).__module__ == "pyiceberg.catalog.rest":
-        # Its client takes a tenth of a second to import, which readers of other catalogs need not wait for.
         from keylake.local.rest_catalog import KeptRestCatalog
 
         catalog.close()
@@ -71,15 +76,18 @@ def _keeping(name: str, catalog: Catalog) -> Catalog:
     return catalog
 
 
+def is_sql(catalog: Catalog) -> bool:
+    """A catalog has its tables in a database."""
+    return hasattr(catalog, "engine")
+
+
 def of_folder(name: str, folder: Path) -> Catalog:
     """The catalog of an embedded lake."""
-    file = folder / "catalog.db"
-    if not file.is_file():
+    if not (folder / FILE).is_file():
         raise TableNotFound(
-            f"{folder} is no lake: it has no file catalog.db. "
-            "Make one with keylake.local.create() or keylake.connect()."
+            f"{folder} is no lake: it has no file {FILE}. Make one with keylake.local.create() or keylake.connect()."
         )
-    return _of_file(name, folder, file)
+    return FolderCatalog.of(name, folder)
 
 
 def of_new_folder(name: str, folder: Path) -> Catalog:
@@ -90,9 +98,9 @@ def of_new_folder(name: str, folder: Path) -> Catalog:
         raise DefinitionError(
             f"The warehouse {str(folder)!r} cannot be used: {error.strerror}. Name a directory."
         ) from None
-    catalog = _of_file(name, folder, folder / "catalog.db")
+    catalog = FolderCatalog.of(name, folder)
     with asking(name, catalog.properties):
-        catalog.create_tables()
+        cast("SqlCatalog", catalog).create_tables()
     return catalog
 
 
@@ -101,12 +109,6 @@ def of_temporary_folder(name: str) -> tuple[Catalog, Callable[[], object]]:
     folder = tempfile.mkdtemp(prefix="keylake-")
     catalog = of_new_folder(name, Path(folder).resolve())
     return catalog, weakref.finalize(catalog, shutil.rmtree, folder, True)
-
-
-def _of_file(name: str, folder: Path, file: Path) -> KeptSqlCatalog:
-    properties = {"uri": f"sqlite:///{file}", "warehouse": str(folder), "init_catalog_tables": "false"}
-    with asking(name, properties):
-        return KeptSqlCatalog(name, **properties)
 
 
 def loaded(table: IcebergTable, name: str) -> IcebergTable:
@@ -136,9 +138,9 @@ def table_names(catalog: Catalog) -> Iterator[tuple[str, ...]]:
 
 def other_names(catalog: Catalog) -> tuple[str, ...]:
     """The names of other catalogs that have tables in the same database."""
-    if not isinstance(catalog, SqlCatalog):
+    if not is_sql(catalog):
         return ()
-    with asking(catalog.name, catalog.properties), catalog.engine.connect() as connection:
+    with asking(catalog.name, catalog.properties), cast("SqlCatalog", catalog).engine.connect() as connection:
         found = connection.exec_driver_sql(f"SELECT DISTINCT catalog_name FROM {_TABLES}").scalars()
         return tuple(sorted(name for name in found if name != catalog.name))
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyiceberg.catalog import WAREHOUSE_LOCATION, Catalog
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NamespaceAlreadyExistsError, TableAlreadyExistsError
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -28,7 +27,7 @@ from keylake._definition.reduced import has_state
 from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts
 from keylake.errors import TableExists, Unsupported
-from keylake.local.catalogs import asking
+from keylake.local.catalogs import asking, is_sql
 from keylake.local.disk import is_on_disk, path_of
 from keylake.local.first_commit import is_made
 from keylake.reducers import MapMerge, Own, Python, Reducer, Struct
@@ -114,7 +113,7 @@ def _location(catalog: Catalog, parts: tuple[str, ...]) -> str | None:
     A dropped table leaves its files in its folder, so one that is taken gets another name, as on the server.
     """
     warehouse = catalog.properties.get(WAREHOUSE_LOCATION)
-    if warehouse is None or not isinstance(catalog, SqlCatalog):
+    if warehouse is None or not is_sql(catalog):
         return None
     place = "/".join((warehouse.rstrip("/"), *parts))
     is_free = is_on_disk(place) and not any((path_of(place) / "metadata").glob("*.metadata.json"))

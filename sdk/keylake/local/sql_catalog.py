@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import json
-from io import BytesIO
-from typing import Any, cast
+from typing import Any
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-from pyiceberg.io import PY_IO_IMPL, FileIO, InputStream
-from pyiceberg.serializers import Compressor
+from pyiceberg.io import FileIO
 from pyiceberg.table import CommitTableResponse, StagedTable, Table
-from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate, TableRequirement, TableUpdate
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
-from keylake.local.damage import reading, writing
-from keylake.local.disk import Disk, is_on_disk
-from keylake.local.metadata_file import check_metadata
-from keylake.local.newest import Newest
+from keylake.local.damage import writing
+from keylake.local.kept_tables import KeptTables
 
 
 class KeptSqlCatalog(SqlCatalog):
-    """Keeps the newest metadata of the tables that were asked for last: what lies at a location never changes."""
+    """Gives tables by `KeptTables`, which a catalog that reads the same database may share."""
 
-    def __init__(self, name: str, **properties: str) -> None:
+    def __init__(self, name: str, tables: KeptTables | None = None, /, **properties: str) -> None:
         super().__init__(name, **properties)
-        self._newest: Newest[tuple[str, TableMetadata]] = Newest()
+        self._tables = tables or KeptTables(self.properties)
 
     @staticmethod
     def identifier_to_database_and_table(
@@ -38,39 +33,13 @@ class KeptSqlCatalog(SqlCatalog):
         return Catalog.namespace_to_string(Catalog.namespace_from(identifier)), Catalog.table_name_from(identifier)
 
     def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
-        given = {**self.properties, **properties}
-        if location is not None and is_on_disk(location) and PY_IO_IMPL not in given:
-            return Disk(given)
-        return super()._load_file_io(properties, location)
+        return self._tables.io(properties, location)
 
     def _convert_orm_to_iceberg(self, orm_table: IcebergTables) -> Table:
         if not orm_table.metadata_location:
             return super()._convert_orm_to_iceberg(orm_table)  # says that there is no table
-        location = str(orm_table.metadata_location)
         identifier = (*Catalog.identifier_to_tuple(str(orm_table.table_namespace)), str(orm_table.table_name))
-        metadata = self._metadata(identifier, location, self._load_file_io(location=location))
-        return Table(
-            identifier=identifier,
-            metadata=metadata,
-            metadata_location=location,
-            io=self._load_file_io(metadata.properties, location),
-            catalog=self,
-        )
-
-    def _metadata(self, identifier: tuple[str, ...], location: str, io: FileIO) -> TableMetadata:
-        at, found = self._newest.get(identifier) or ("", None)
-        if found is None or at != location:
-            with reading("Metadata", location, io):
-                with io.new_input(location).open() as stream:
-                    content = stream.read()
-                unpacking = Compressor.get_compressor(location).stream_decompressor(
-                    cast("InputStream", BytesIO(content))
-                )
-                text = unpacking.read()
-                found = TableMetadataUtil.parse_raw(text.decode())
-                check_metadata(json.loads(text), found)
-        self._newest.keep(identifier, (location, found))
-        return found
+        return self._tables.table(self, identifier, str(orm_table.metadata_location))
 
     @staticmethod
     def _write_metadata(metadata: TableMetadata, io: FileIO, metadata_path: str) -> None:
@@ -108,5 +77,5 @@ class KeptSqlCatalog(SqlCatalog):
     ) -> CommitTableResponse:
         """Commits, and keeps the metadata that was written."""
         response: Any = super().commit_table(table, requirements, updates)
-        self._newest.keep(table.name(), (response.metadata_location, response.metadata))
+        self._tables.keep(table.name(), response.metadata_location, response.metadata)
         return response  # type: ignore[no-any-return]
