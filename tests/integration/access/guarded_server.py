@@ -4,7 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,8 @@ principals:
   ben: {token_sha256: BEN}
   cleo: {token_sha256: CLEO}
   eve: {token_sha256: EVE}
+  fay: {token_sha256: FAY}
+  gus: {token_sha256: GUS}
   dan: {signed: true}
 signed: {secret: secret.txt, issuer: tests}
 groups:
@@ -37,6 +39,13 @@ rules:
   - {who: ana, tables: lake.shop.notes, may: [read, write]}
   - {who: ben, tables: lake.shop.orders, may: write, columns: {only: [id, amount]}}
   - {who: ben, tables: lake.shop.orders, branches: "dev_*", may: [read, write, alter]}
+  - who: [fay, gus]
+    tables: ["lake.shop.orders", "lake.shop.dated"]
+    may: read
+    rows: "region = 'north'"
+    columns: {except: [secret], mask: {email: "concat('***', substr(email, 3))"}}
+  - {who: fay, tables: ["lake.shop.orders", "lake.shop.dated"], may: write}
+  - {who: gus, tables: ["lake.shop.orders", "lake.shop.dated"], may: write, columns: {only: [id, amount]}}
   - {who: cleo, tables: "lake.sandbox.*", may: [read, write, create, alter, drop, undo, publish, maintain]}
 """
 
@@ -62,16 +71,21 @@ class Guarded:
         return self.sessions.enter_context(kl.connect(f"{self.address};token={token}"))
 
 
-@contextmanager
-def guarded_server(folder: Path) -> Iterator[Guarded]:
-    """Everybody's server, where nobody but `owner` has all rights."""
+def policy_text() -> str:
+    """The policy with the digests of the tokens of its principals."""
     text = POLICY_TEXT
-    for name in ("owner", "ana", "ben", "cleo", "eve"):
+    for name in ("owner", "ana", "ben", "cleo", "eve", "fay", "gus"):
         text = text.replace(f"token_sha256: {name.upper()}", f"token_sha256: {digest(f'{name}-token')}")
+    return text
+
+
+@contextmanager
+def guarded_server(folder: Path, more: Mapping[str, str] | None = None) -> Iterator[Guarded]:
+    """Everybody's server, where nobody but `owner` has all rights."""
     (folder / "secret.txt").write_text(SECRET)
     policy = folder / "policy.yaml"
-    policy.write_text(text)
-    settings = {Setting.ACCESS_POLICY: str(policy), "spark.keylake.maintenance.enabled": "false"}
+    policy.write_text(policy_text())
+    settings = {Setting.ACCESS_POLICY: str(policy), "spark.keylake.maintenance.enabled": "false", **(more or {})}
     server = EmbeddedServer(Setup(folder / "lake", memory="1g", settings=tuple(settings.items())), "owner-token")
     try:
         with ExitStack() as sessions:
@@ -98,8 +112,10 @@ def digest(token: str) -> str:
 
 def make_shop(lake: kl.Lake) -> None:
     """Makes anew a table that rules narrow, one that a rule gives, one that no rule names, and a plain one."""
-    for name in ("shop.orders", "shop.notes", "shop.hidden", "shop.plain", "sandbox.t", "sandbox.k", "sandbox.d"):
-        lake.sql(f"DROP TABLE IF EXISTS lake.{name}")
+    for name in ("orders", "dated", "notes", "hidden", "plain"):
+        lake.sql(f"DROP TABLE IF EXISTS lake.shop.{name}")
+    for name in ("t", "k", "d"):
+        lake.sql(f"DROP TABLE IF EXISTS lake.sandbox.{name}")
     for name in ("orders", "notes", "hidden"):
         lake.create(
             [
@@ -110,5 +126,15 @@ def make_shop(lake: kl.Lake) -> None:
             key="id",
         )
         lake.sql(f"ALTER TABLE lake.shop.{name} CREATE BRANCH dev_1")
+    make_orders(lake, "dated", ordering="at")
     lake.sql("CREATE TABLE lake.shop.plain USING iceberg AS SELECT 1 AS id, 'x' AS secret")
     lake.sql("CREATE NAMESPACE IF NOT EXISTS lake.sandbox")
+
+
+def make_orders(lake: kl.Lake, name: str, ordering: str | None = None) -> None:
+    """Makes an empty table of orders, whose versions are commits, or the times of a column."""
+    columns = "id BIGINT PRIMARY KEY, region STRING, amount DOUBLE, email STRING, secret STRING"
+    at, properties = (
+        (f", {ordering} TIMESTAMP", f" TBLPROPERTIES ('ordering' = '{ordering}')") if ordering else ("", "")
+    )
+    lake.sql(f"CREATE TABLE lake.shop.{name} ({columns}{at}) USING keylake{properties}")

@@ -6,12 +6,12 @@ from collections import Counter
 import pytest
 
 from integration.access.guarded_server import Guarded
+from integration.access.orders import REGIONS, ROWS, row
 from integration.random_runs import seeds
 
 pytestmark = pytest.mark.slow
 
 PART = "(SELECT id, region, amount, concat('***', substr(email, 3)) AS email FROM {0} WHERE region = 'north')"
-ROWS = 400
 
 
 @pytest.mark.parametrize("seed", seeds(1, 4))
@@ -29,7 +29,6 @@ def test_random_queries_see_the_part_of_their_rule(guarded: Guarded, seed: int) 
         assert Counter(map(tuple, seen)) == Counter(map(tuple, wanted)), query
 
 
-REGIONS = ["north", "south", None]
 CONDITIONS = (
     "t.id < {n}",
     "t.id IN ({n}, {m}, 7)",
@@ -61,13 +60,3 @@ def statement(drawn: random.Random) -> str:
     )
     shape = drawn.choice(SHAPES)
     return shape.replace("{where}", where).replace("{n}", str(numbers["n"])).replace("{{0}}", "{0}")
-
-
-def row(drawn: random.Random, key: int) -> dict[str, object]:
-    return {
-        "id": key,
-        "region": drawn.choice(REGIONS),
-        "amount": float(drawn.randrange(ROWS)),
-        "email": f"{drawn.choice('abcd')}{drawn.choice('xy')}@{drawn.randrange(5)}",
-        "secret": "s",
-    }

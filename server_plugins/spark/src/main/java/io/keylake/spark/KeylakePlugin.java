@@ -74,6 +74,14 @@ public final class KeylakePlugin implements SparkPlugin {
           plugin.metricRegistry().register(counter.label(), (Gauge<Long>) counter::value);
         }
         registerReads(plugin);
+        AccessControl control = AccessControl.ofServer();
+        if (control != null) {
+          plugin
+              .metricRegistry()
+              .register(
+                  "access_policy_refused",
+                  (Gauge<Integer>) () -> control.isPolicyRefused() ? 1 : 0);
+        }
       }
 
       @Override

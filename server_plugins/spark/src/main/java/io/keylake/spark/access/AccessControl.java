@@ -4,11 +4,8 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.KeylakeException.Kind;
 import io.keylake.tables.history.Committer;
 import java.nio.file.Path;
-import java.util.HashMap;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.UUID;
 import java.util.function.Predicate;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
@@ -45,17 +42,10 @@ public final class AccessControl {
   private static @Nullable AccessControl ofProcess;
   private static boolean isKnown;
 
-  private final Policy policy;
-  private final Map<String, String> seals = new HashMap<>();
-  private final Map<String, String> principals = new HashMap<>();
+  private final PolicyWatch watch;
 
-  AccessControl(Policy policy) {
-    this.policy = policy;
-    for (String principal : policy.principals()) {
-      String seal = UUID.randomUUID().toString(); // of a secure generator
-      seals.put(principal, seal);
-      principals.put(seal, principal);
-    }
+  private AccessControl(PolicyWatch watch) {
+    this.watch = watch;
   }
 
   /**
@@ -67,7 +57,7 @@ public final class AccessControl {
       String file = conf.get(POLICY, "");
       if (!file.isEmpty()) {
         checkNoCommonToken(conf);
-        ofProcess = new AccessControl(PolicyFile.read(Path.of(file)));
+        ofProcess = new AccessControl(new PolicyWatch(Path.of(file)));
         AuditLog.open();
         Committer.knownBy(AccessControl::principalOfThread);
         String others = conf.get(INTERCEPTORS, "");
@@ -98,25 +88,39 @@ public final class AccessControl {
     }
   }
 
+  private Policy policy() {
+    return watch.now().policy();
+  }
+
+  /** The policy that is in force, to be compared with that of another time. */
+  public Object state() {
+    return policy();
+  }
+
+  /** The file of the policy is refused as it is now, so that an earlier one is in force. */
+  public boolean isPolicyRefused() {
+    return watch.isRefused();
+  }
+
   /** The principal that has a token. */
   public Optional<String> principal(String token) {
-    return policy.principal(token);
+    return policy().principal(token);
   }
 
   /** The value of {@link #SEAL} in sessions of a principal. */
   public String seal(String principal) {
-    return seals.getOrDefault(principal, "");
+    return watch.now().seals().of(principal);
   }
 
   /** A principal has a right that concerns no table. */
   public boolean may(String principal, Right right) {
-    return policy.allows(principal, Need.ofServer(right, ""));
+    return policy().allows(principal, Need.ofServer(right, ""));
   }
 
   /** The principal of a session; nobody, who has no rights, where it has no seal. */
   public String principalOf(SparkSession session) {
     Option<String> seal = session.conf().getOption(SEAL);
-    return seal.isEmpty() ? NOBODY : principals.getOrDefault(seal.get(), NOBODY);
+    return seal.isEmpty() ? NOBODY : watch.now().seals().principal(seal.get()).orElse(NOBODY);
   }
 
   /** The principal for whom this thread works; null for the server itself. */
@@ -133,20 +137,20 @@ public final class AccessControl {
 
   /** The part of a table that a principal sees; empty where it may not read it. */
   public Optional<Narrowing> narrowing(String principal, String table, @Nullable String branch) {
-    return policy.narrowing(principal, table, branch);
+    return policy().narrowing(principal, table, branch);
   }
 
   /** Lists show the table to the session of this thread, which can name it. */
   public static boolean isSeen(String table) {
     AccessControl control = ofServer();
-    return control == null || control.isAllowedToActing(of -> control.policy.isSeen(of, table));
+    return control == null || control.isAllowedToActing(of -> control.policy().isSeen(of, table));
   }
 
   /** The session of this thread may see a table in the namespace. */
   public static boolean isNamespaceSeen(String namespace) {
     AccessControl control = ofServer();
     return control == null
-        || control.isAllowedToActing(of -> control.policy.isNamespaceSeen(of, namespace));
+        || control.isAllowedToActing(of -> control.policy().isNamespaceSeen(of, namespace));
   }
 
   private boolean isAllowedToActing(Predicate<String> seen) {
@@ -173,14 +177,14 @@ public final class AccessControl {
 
   /** Refuses facts of a table to a principal where no rule names the table. */
   public void requireSeen(String principal, String table, String subject) {
-    if (!policy.isSeen(principal, table)) {
+    if (!policy().isSeen(principal, table)) {
       throw denied(principal, Need.of(Right.READ, table, subject));
     }
   }
 
   /** Refuses what no rule allows to a principal. */
   public void require(String principal, Need need) {
-    boolean isAllowed = policy.allows(principal, need);
+    boolean isAllowed = policy().allows(principal, need);
     AuditLog.write(principal, need, isAllowed);
     if (!isAllowed) {
       throw denied(principal, need);
@@ -194,7 +198,7 @@ public final class AccessControl {
 
   private KeylakeException denied(String principal, Need need) {
     boolean isNarrowed =
-        policy.allows(principal, need.ofColumns(Set.of())); // of some rows or columns
+        policy().allows(principal, need.ofColumns(Set.of())); // of some rows or columns
     String branch =
         need.branch() == null || need.branch().equals(Need.MAIN)
             ? ""

@@ -2,6 +2,7 @@ package io.keylake.spark.access;
 
 import com.google.common.hash.Hashing;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -17,18 +18,21 @@ import org.jspecify.annotations.Nullable;
  * @param tokens principals by the SHA-256 of their tokens, in lower-case hex
  * @param signed principals whose tokens are signed
  * @param key of signed tokens; null where there are none
+ * @param files that say all this: the policy itself, and the key
  */
 record Policy(
     List<String> principals,
     Map<String, String> tokens,
     Set<String> signed,
     @Nullable SignedTokens key,
-    List<Rule> rules) {
+    List<Rule> rules,
+    List<Path> files) {
   Policy {
     principals = List.copyOf(principals);
     tokens = Map.copyOf(tokens);
     signed = Set.copyOf(signed);
     rules = List.copyOf(rules);
+    files = List.copyOf(files);
   }
 
   /** The principal that has a token. */

@@ -38,9 +38,11 @@ final class PolicyFile {
   private final Path file;
   private final Map<String, Set<String>> groups = new LinkedHashMap<>();
   private final List<String> principals = new ArrayList<>();
+  private final List<Path> files = new ArrayList<>();
 
   private PolicyFile(Path file) {
     this.file = file;
+    files.add(file);
   }
 
   static Policy read(Path file) {
@@ -49,7 +51,8 @@ final class PolicyFile {
       yaml.enable(JsonParser.Feature.STRICT_DUPLICATE_DETECTION);
       return new PolicyFile(file).policy(yaml.readTree(Files.readString(file)));
     } catch (JsonProcessingException e) {
-      throw new PolicyFile(file).refused("it is not YAML: " + e.getOriginalMessage());
+      throw new PolicyFile(file)
+          .refused("it is not YAML: " + e.getOriginalMessage().replaceAll("\\s+", " "));
     } catch (IOException e) {
       throw new PolicyFile(file)
           .refused("it cannot be read (" + e.getClass().getSimpleName() + ")");
@@ -78,7 +81,7 @@ final class PolicyFile {
     for (JsonNode rule : top.path("rules")) {
       rules.add(rule(rules.size() + 1, rule));
     }
-    return new Policy(principals, tokens, Set.copyOf(signed), key, rules);
+    return new Policy(principals, tokens, Set.copyOf(signed), key, rules, files);
   }
 
   private void principal(
@@ -120,6 +123,7 @@ final class PolicyFile {
       throw refused("signed: needs a file in public_key or one in secret, and not both");
     }
     Path keyFile = file.resolveSibling(publicKey == null ? secret : publicKey);
+    files.add(keyFile);
     try {
       String issuer = text(node, "issuer");
       String audience = text(node, "audience");

@@ -9,6 +9,7 @@ import io.keylake.spark.write.sent.SentRows;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.SparkSession;
@@ -29,6 +30,7 @@ import org.apache.spark.sql.catalyst.plans.logical.ScriptTransformation;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2;
 import org.apache.spark.sql.catalyst.streaming.WriteToStream;
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -70,6 +72,9 @@ final class AccessCheck extends AbstractFunction1<LogicalPlan, BoxedUnit> {
   private static final List<String> OF_CATALOGS =
       List.of("io.keylake.", "org.apache.iceberg.spark.functions.");
 
+  /** The policy by which a plan was checked. */
+  private static final TreeNodeTag<Object> CHECKED = new TreeNodeTag<>("policy of the check");
+
   private final AccessControl control;
   private final SparkSession session;
   private final StatementRights statements;
@@ -83,9 +88,18 @@ final class AccessCheck extends AbstractFunction1<LogicalPlan, BoxedUnit> {
   @Override
   public BoxedUnit apply(LogicalPlan plan) {
     if (!ServerWork.isRunning()) {
+      Object policy = control.state();
       check(plan, control.principalOf(session));
+      plan.setTagValue(CHECKED, policy);
     }
     return BoxedUnit.UNIT;
+  }
+
+  /** Checks a plan once more that was checked by another policy than the one in force. */
+  void again(LogicalPlan plan) {
+    if (!plan.getTagValue(CHECKED).contains(control.state())) {
+      apply(plan);
+    }
   }
 
   private void check(LogicalPlan node, String principal) {
@@ -126,16 +140,19 @@ final class AccessCheck extends AbstractFunction1<LogicalPlan, BoxedUnit> {
     return inner;
   }
 
-  /** Rows that were narrowed for somebody else, in a view of a session, say nothing of this one. */
+  /** Rows that were narrowed for somebody else, or by other rules, say nothing of this one. */
   private void checkSecured(SecuredRows secured, String principal) {
-    Need need =
-        Need.ofBranch(
-            Right.READ,
-            secured.table(),
-            secured.branch(),
-            "SELECT from a view that " + secured.principal() + " has made");
     boolean isOwn = secured.principal().equals(principal);
-    control.require(principal, isOwn ? need.narrowable() : need);
+    boolean isNow =
+        control
+            .narrowing(principal, secured.table(), secured.branch())
+            .equals(Optional.of(secured.narrowing()));
+    String subject =
+        isOwn
+            ? isNow ? "SELECT" : "SELECT from a view of before the policy was changed"
+            : "SELECT from a view that " + secured.principal() + " has made";
+    Need need = Need.ofBranch(Right.READ, secured.table(), secured.branch(), subject);
+    control.require(principal, isOwn && isNow ? need.narrowable() : need);
   }
 
   private void checkLeaf(LogicalPlan leaf, String principal) {

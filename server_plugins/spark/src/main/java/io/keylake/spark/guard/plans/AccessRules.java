@@ -14,6 +14,7 @@ public final class AccessRules {
     }
     extensions.injectPostHocResolutionRule(session -> new NarrowingRule(control, session));
     extensions.injectCheckRule(session -> new AccessCheck(control, session));
+    extensions.injectPlanNormalizationRule(session -> new RecheckRule(control, session));
     extensions.injectOptimizerRule(session -> new SecuredRowsRules.Pushdown());
     extensions.injectPlannerStrategy(session -> new SecuredRowsRules.Strategy());
   }

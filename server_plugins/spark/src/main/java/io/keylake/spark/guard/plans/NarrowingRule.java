@@ -4,7 +4,9 @@ import io.keylake.spark.access.AccessControl;
 import io.keylake.spark.access.Narrowing;
 import io.keylake.spark.access.ServerWork;
 import io.keylake.spark.engine.ClassicSession;
+import io.keylake.spark.table.KeyedTable;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -16,7 +18,9 @@ import org.apache.spark.sql.catalyst.analysis.NamedRelation;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
@@ -24,6 +28,7 @@ import org.apache.spark.sql.catalyst.expressions.RaiseError;
 import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
 import org.apache.spark.sql.catalyst.expressions.VariableReference;
 import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -36,6 +41,8 @@ import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.write.RowLevelOperationTable;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
@@ -44,7 +51,13 @@ import scala.runtime.AbstractPartialFunction;
 /**
  * The rule that puts the rows and columns which a principal may see in the place of a table, where
  * the policy shows it a part. A column that is hidden fails there, and is refused where a query has
- * a use for it. The table that a statement changes stays as it is: a statement needs all of it.
+ * a use for it:
+ *
+ * <ol>
+ *   <li>Of a keyed table that a statement changes, masked columns are hidden, too: a mask would be
+ *       written in the place of the value.
+ *   <li>A statement that writes files of a plain table again needs all of it, which stays as it is.
+ * </ol>
  */
 final class NarrowingRule extends Rule<LogicalPlan> {
   private final AccessControl control;
@@ -60,12 +73,13 @@ final class NarrowingRule extends Rule<LogicalPlan> {
     if (ServerWork.isRunning() || !plan.resolved()) {
       return plan;
     }
-    Set<String> written = new HashSet<>();
-    collectWritten(plan, written);
-    return new Pass(control.principalOf(session), written).node(plan);
+    Set<String> rewritten = new HashSet<>();
+    Set<String> changed = new HashSet<>();
+    collectWritten(plan, rewritten, changed);
+    return new Pass(control.principalOf(session), rewritten, changed).node(plan);
   }
 
-  private static void collectWritten(LogicalPlan node, Set<String> written) {
+  private static void collectWritten(LogicalPlan node, Set<String> rewritten, Set<String> changed) {
     TableName name = null;
     if (node instanceof V2WriteCommand write) {
       name = TableName.of(write.table());
@@ -75,9 +89,10 @@ final class NarrowingRule extends Rule<LogicalPlan> {
       name = leaf(merge.targetTable());
     }
     if (name != null) {
-      written.add(name.full());
+      (node instanceof AppendData ? changed : rewritten).add(name.full());
     }
-    CollectionConverters.asJava(node.children()).forEach(child -> collectWritten(child, written));
+    CollectionConverters.asJava(node.children())
+        .forEach(child -> collectWritten(child, rewritten, changed));
   }
 
   private static @Nullable TableName leaf(LogicalPlan table) {
@@ -91,11 +106,17 @@ final class NarrowingRule extends Rule<LogicalPlan> {
   /** One walk through a plan. */
   private final class Pass {
     private final String principal;
-    private final Set<String> written;
+    private final Set<String> rewritten;
+    private final Set<String> changed;
 
-    Pass(String principal, Set<String> written) {
+    /**
+     * @param rewritten tables whose files the plan writes again
+     * @param changed tables to which the plan adds files of rows
+     */
+    Pass(String principal, Set<String> rewritten, Set<String> changed) {
       this.principal = principal;
-      this.written = written;
+      this.rewritten = rewritten;
+      this.changed = changed;
     }
 
     private LogicalPlan node(LogicalPlan node) {
@@ -128,7 +149,7 @@ final class NarrowingRule extends Rule<LogicalPlan> {
       if (table == null
           || table.part() != null
           || relation.table() instanceof RowLevelOperationTable
-          || written.contains(table.full())) {
+          || rewritten.contains(table.full())) {
         return relation;
       }
       Optional<Narrowing> narrowing =
@@ -147,11 +168,21 @@ final class NarrowingRule extends Rule<LogicalPlan> {
       Arrays.stream(relation.table().columns()).map(Column::name).forEach(columns::add);
       List<? extends Attribute> from = CollectionConverters.asJava(inner.output());
       List<? extends Attribute> to = CollectionConverters.asJava(relation.output());
+      boolean isOfStatement =
+          relation.table() instanceof KeyedTable keyed && keyed.statement() != null;
+      boolean isChanged = changed.contains(table.full());
       List<NamedExpression> shown = new ArrayList<>();
       List<String> hidden = new ArrayList<>();
       for (int i = 0; i < to.size(); i++) {
         Attribute as = to.get(i);
-        boolean isHidden = !columns.contains(as.name()) || narrowing.hides(as.name());
+        if (isOfStatement && as.name().equals(KeyedSchema.MERGE_INFO)) {
+          shown.add(named(versionAlone(from.get(i)), as));
+          continue;
+        }
+        boolean isHidden =
+            !columns.contains(as.name())
+                || narrowing.hides(as.name())
+                || (isChanged && narrowing.mask(as.name()) != null);
         if (isHidden) {
           hidden.add(as.name());
         }
@@ -165,7 +196,22 @@ final class NarrowingRule extends Rule<LogicalPlan> {
             "the access policy's rows or masks of %s do not fit its columns; nobody reads it by that rule until they do"
                 .formatted(table.full()));
       }
-      return new SecuredRows(resolved, principal, table.full(), table.branch(), hidden);
+      return new SecuredRows(resolved, principal, table.full(), table.branch(), narrowing, hidden);
+    }
+
+    /** The versions of a row as a statement may see them: the newest, and none of a column. */
+    private static Expression versionAlone(Attribute info) {
+      StructType type = (StructType) info.dataType();
+      List<Expression> parts = new ArrayList<>();
+      for (int i = 0; i < type.size(); i++) {
+        StructField field = type.fields()[i];
+        parts.add(Literal.create(field.name(), DataTypes.StringType));
+        parts.add(
+            field.name().equals(KeyedSchema.VERSION)
+                ? new GetStructField(info, i, Option.apply(field.name()))
+                : Literal.create(null, field.dataType()));
+      }
+      return new CreateNamedStruct(CollectionConverters.asScala(parts).toSeq());
     }
 
     private Expression value(

@@ -1,6 +1,7 @@
 package io.keylake.spark.guard.plans;
 
 import io.keylake.spark.access.AccessControl;
+import io.keylake.spark.access.Narrowing;
 import io.keylake.spark.plans.LogicalNode;
 import java.util.Arrays;
 import java.util.List;
@@ -22,10 +23,12 @@ public final class SecuredRows extends LogicalNode {
   private final String principal;
   private final String table;
   private final @Nullable String branch;
+  private final Narrowing narrowing;
   private final List<String> hidden;
 
   /**
    * @param principal for whom the rows were chosen: of another they say nothing
+   * @param narrowing by which they were chosen: after a change of the policy it may be another
    * @param hidden the names of columns that nobody may have a use for
    */
   public SecuredRows(
@@ -33,11 +36,13 @@ public final class SecuredRows extends LogicalNode {
       String principal,
       String table,
       @Nullable String branch,
+      Narrowing narrowing,
       List<String> hidden) {
     this.rows = rows;
     this.principal = principal;
     this.table = table;
     this.branch = branch;
+    this.narrowing = narrowing;
     this.hidden = List.copyOf(hidden);
   }
 
@@ -45,9 +50,12 @@ public final class SecuredRows extends LogicalNode {
   void checkUsed() {
     for (Attribute used : CollectionConverters.asJava(output())) {
       if (hidden.contains(used.name())) {
-        throw AccessControl.refusal(
-            "%s may not read column '%s' of %s, which the access policy hides; name the other columns, in the place of * too"
-                .formatted(principal, used.name(), table));
+        boolean isMasked = narrowing.mask(used.name()) != null && !narrowing.hides(used.name());
+        String sentence =
+            isMasked
+                ? "%s may not use column '%s' of %s in a statement that changes the table, because the access policy masks it; leave the column out"
+                : "%s may not read column '%s' of %s, which the access policy hides; name the other columns, in the place of * too";
+        throw AccessControl.refusal(sentence.formatted(principal, used.name(), table));
       }
     }
   }
@@ -74,6 +82,10 @@ public final class SecuredRows extends LogicalNode {
     return branch;
   }
 
+  Narrowing narrowing() {
+    return narrowing;
+  }
+
   @Override
   public Seq<Attribute> output() {
     return rows.output();
@@ -86,7 +98,7 @@ public final class SecuredRows extends LogicalNode {
 
   @Override
   protected List<? extends @Nullable Object> parts() {
-    return Arrays.asList(rows, principal, table, branch, hidden);
+    return Arrays.asList(rows, principal, table, branch, narrowing, hidden);
   }
 
   @Override
@@ -96,6 +108,6 @@ public final class SecuredRows extends LogicalNode {
 
   @Override
   protected LogicalPlan over(List<LogicalPlan> inputs) {
-    return new SecuredRows(inputs.get(0), principal, table, branch, hidden);
+    return new SecuredRows(inputs.get(0), principal, table, branch, narrowing, hidden);
   }
 }
