@@ -12,7 +12,7 @@ author = "the keylake project"
 html_title = "keylake"
 exclude_patterns = ["requirements.lock"]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["smartquotes"]
 smartquotes = False
@@ -30,6 +30,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
+copybutton_prompt_text = "$ "  # of commands, whose output is not copied either
 default_role = "literal"  # single backticks, as in Markdown
 suppress_warnings = ["misc.highlighting_failure"]  # JSON inside of SET
 highlight_language = "python"
@@ -61,6 +62,13 @@ def name_files_outside(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = re.sub(r"(?<!!)\[([^\]]*)\]\((\.\.[^)#\s]*)\)", named, source[0])
 
 
+def add_changes(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put the changelog of the repository below the head of its page."""
+    if page == "release_notes":
+        _, _, changes = (DOCUMENTS.parents[1] / "CHANGELOG.md").read_text().partition("\n## ")
+        source[0] = f"{source[0].partition(chr(10))[0]}\n\n## {changes}".replace("](sdk/docs/", "](")
+
+
 def leave_out_inherited_words(app: Sphinx, kind: str, name: str, value: object, skip: bool, options: object) -> bool:
     """Members of pydantic's and Python's own classes are described by them."""
     where = getattr(value, "__module__", None) or getattr(getattr(value, "fget", None), "__module__", "")
@@ -78,6 +86,7 @@ def leave_out_signature(
 
 def setup(app: Sphinx) -> None:
     """The function that Sphinx calls first."""
+    app.connect("source-read", add_changes)
     app.connect("source-read", name_files_outside)
     app.connect("source-read", add_table_of_contents)
     app.connect("autodoc-skip-member", leave_out_inherited_words)
