@@ -53,7 +53,7 @@ public final class AvroEncoding implements Encoding {
     int from = only == null ? HEADER : 0;
     try {
       decoder = DecoderFactory.get().binaryDecoder(bytes, from, bytes.length - from, decoder);
-      Object found = reader.reader.read(null, decoder);
+      Object found = reader.reader.read(null, new BoundedDecoder(decoder, bytes.length));
       if (!decoder.isEnd()) {
         throw new BadMessage("it is longer than its schema of Avro says");
       }

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectReader;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
+import com.fasterxml.jackson.databind.exc.MismatchedInputException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import java.io.IOException;
 import java.util.ArrayDeque;
@@ -21,6 +22,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class JsonEncoding implements Encoding {
   private static final int MOST_SCHEMAS = 64;
+  private static final String PLACE =
+      " \\((?:start marker|for \\w+ starting) at \\[Source.*"; // none is shown
 
   public static final JsonMapper MAPPER =
       JsonMapper.builder(new JsonFactory())
@@ -52,13 +55,18 @@ public final class JsonEncoding implements Encoding {
         throw new BadMessage("it is empty");
       }
       return new Document(value, null);
+    } catch (MismatchedInputException e) {
+      throw new BadMessage("it is no JSON: it goes on behind its value");
     } catch (IOException e) {
       String why =
           e instanceof com.fasterxml.jackson.core.JacksonException said
               ? said.getOriginalMessage()
               : "";
       throw new BadMessage(
-          "it is no JSON: " + why.lines().findFirst().orElse("it cannot be parsed"));
+          "it is no JSON: "
+              + why.lines().findFirst().orElse("it cannot be parsed").replaceFirst(PLACE, ""));
+    } catch (NumberFormatException e) {
+      throw new BadMessage("it has a number whose exponent is too large");
     }
   }
 

@@ -83,6 +83,8 @@ public final class MessageReader {
       return changes;
     } catch (BadMessage e) {
       return List.of(refused(value == null ? key : value, e.reason()));
+    } catch (StackOverflowError e) { // JSON takes more levels than all that walk through it
+      return List.of(refused(value, "its values are nested too deeply"));
     } catch (ArithmeticException e) {
       return List.of(
           refused(value, "its version times %d has more than 64 bits".formatted(MOST_CHANGES)));

@@ -285,7 +285,7 @@ class MessageReaderTest {
         {"name": "day", "type": {"type": "int", "connect.name": "io.debezium.time.Date"}},
         {"name": "tags", "type": {"type": "array", "items": "string"}}]}""";
 
-  private static byte[] avro(int number) {
+  static byte[] avro(int number) {
     Schema schema = new Schema.Parser().parse(AVRO);
     GenericData.Record row = new GenericData.Record(schema);
     row.put("id", 7L);
@@ -307,7 +307,7 @@ class MessageReaderTest {
     return out.toByteArray();
   }
 
-  private static String avroFormat(String member) {
+  static String avroFormat(String member) {
     return JsonEncoding.MAPPER
         .createObjectNode()
         .put("format", "avro")
