@@ -6,6 +6,7 @@ import io.keylake.tables.branches.MergedBranch;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.planning.FileListing;
+import io.keylake.tables.planning.FileListing.Place;
 import io.keylake.tables.planning.ReadPlanner;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
@@ -19,7 +20,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.UUID;
+import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
@@ -42,7 +46,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <ol>
  *   <li>The newest commit of main is planned as a read of all columns. A section that a state had
- *       before keeps what it has; the others are worked at, a task for each bucket.
+ *       before keeps what it has; the others are worked at, a task for each bucket. Of one that has
+ *       some of its files from before, {@link EarlierRows} stay.
  *   <li>What differs from the files of the state before becomes one commit of a table beside the
  *       keyed one. Files of the keyed table are in it as they lie.
  *   <li>States of the last hour stay, for readers that have begun.
@@ -63,7 +68,7 @@ final class MergedState {
   private Instant begun = Instant.EPOCH;
   private Instant seen = Instant.EPOCH;
   private @Nullable Long source;
-  private Map<SectionKey, List<StateFile>> sections = Map.of();
+  private Map<SectionKey, StateSection> sections = Map.of();
   private final Map<Long, Instant> made = new HashMap<>(); // when, by snapshots of the state
 
   /**
@@ -130,47 +135,73 @@ final class MergedState {
       Table table,
       KeyedSchema schema,
       long head,
-      Map<SectionKey, List<StateFile>> known) {
+      Map<SectionKey, StateSection> known) {
     ReadSpec all = ReadSpec.ofAllColumns(schema, head, MergeRules.Wanted.ROWS).unordered();
-    List<BucketPlan> buckets = new ReadPlanner(table, schema, all).plan().buckets();
+    ReadPlanner planner = new ReadPlanner(table, schema, all);
+    List<BucketPlan> buckets = planner.plan().buckets();
+    WritesSince writes = new WritesSince(table, planner, source, head);
     Map<String, DataFile> files = new HashMap<>();
+    Map<String, Place> places = new HashMap<>();
     for (FileScanTask task : FileListing.ofAll(table).at(head)) {
       files.put(task.file().location(), plain(task.file()));
+      places.put(task.file().location(), Place.of(task));
     }
+    Set<Place> present = Set.copyOf(places.values());
     Table state = new BaseTable(Objects.requireNonNull(operations), table.name());
-    Map<SectionKey, List<StateFile>> now = new HashMap<>();
+    Map<SectionKey, StateSection> now = new HashMap<>();
     List<StateWork> works = new ArrayList<>();
     boolean mayStand = StandingRows.mayStand(StateWork.task(schema));
     String operation = UUID.randomUUID().toString();
     for (BucketPlan bucket : buckets) {
-      List<SectionPlan> open = new ArrayList<>();
+      List<StateWork.Part> parts = new ArrayList<>();
       for (SectionPlan section : bucket.sections()) {
-        SectionKey key = SectionKey.of(section);
-        List<StateFile> before = known.get(key);
+        SectionKey key = SectionKey.of(section, places);
+        StateSection before = known.get(key);
         if (before != null) {
           now.put(key, before);
         } else if (mayStand && section.passedThrough() && isWhole(section)) {
-          now.put(key, whole(section, files));
+          now.put(key, new StateSection(stored(section, places), whole(section, files)));
         } else {
-          open.add(section);
+          EarlierRows earlier =
+              section.runs().size() == 1
+                  ? null
+                  : EarlierRows.of(
+                      stored(section, places),
+                      known.values(),
+                      present,
+                      () -> writes.in(bucket.partition()));
+          parts.add(new StateWork.Part(section, earlier));
         }
       }
-      if (!open.isEmpty()) {
-        works.add(new StateWork(schema, bucket.partition(), open, operation));
+      if (!parts.isEmpty()) {
+        works.add(new StateWork(schema, bucket.partition(), parts, operation));
       }
     }
     List<List<StateWork.Made>> done = run(spark, state, works);
     for (int work = 0; work < done.size(); work++) {
-      List<SectionPlan> open = works.get(work).sections();
-      for (int i = 0; i < open.size(); i++) {
-        now.put(SectionKey.of(open.get(i)), files(open.get(i), done.get(work).get(i), files));
+      List<StateWork.Part> parts = works.get(work).parts();
+      for (int i = 0; i < parts.size(); i++) {
+        SectionPlan section = parts.get(i).section();
+        now.put(
+            SectionKey.of(section, places),
+            new StateSection(
+                stored(section, places), files(section, done.get(work).get(i), files)));
       }
     }
     commit(state, byLocation(sections), byLocation(now), head, table);
-    now.replaceAll((key, of) -> of.stream().map(StateFile::remembered).toList());
+    now.replaceAll((key, of) -> of.remembered());
     sections = now;
     source = head;
     forget(state, state.currentSnapshot().snapshotId());
+  }
+
+  private static Map<Place, StoredFile> stored(SectionPlan section, Map<String, Place> places) {
+    return section.runs().stream()
+        .flatMap(List::stream)
+        .collect(
+            Collectors.toMap(
+                file -> Objects.requireNonNull(places.get(file.location()), "of the snapshot"),
+                Function.identity()));
   }
 
   private static boolean isWhole(SectionPlan section) {
@@ -191,7 +222,8 @@ final class MergedState {
         all.add(new StateFile(of(files, file), made.hidden().get(file.location())));
       }
     }
-    made.composed().forEach(file -> all.add(new StateFile(file, null)));
+    made.composed()
+        .forEach(file -> all.add(new StateFile(file, made.hidden().get(file.location()))));
     return all;
   }
 
@@ -225,9 +257,11 @@ final class MergedState {
     }
   }
 
-  private static Map<String, StateFile> byLocation(Map<SectionKey, List<StateFile>> sections) {
+  private static Map<String, StateFile> byLocation(Map<SectionKey, StateSection> sections) {
     Map<String, StateFile> all = new HashMap<>();
-    sections.values().forEach(files -> files.forEach(file -> all.put(file.location(), file)));
+    sections
+        .values()
+        .forEach(section -> section.files().forEach(file -> all.put(file.location(), file)));
     return all;
   }
 
