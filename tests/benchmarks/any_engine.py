@@ -1,7 +1,8 @@
 """Keyed tables read by DuckDB, which does not merge: making the merged state after a commit, and reads of it.
 
 W: 22 columns, a base, then commits of 1% of the keys: whole rows, then one column. A read of the state is beside the
-same read after a full compaction.
+same read after a full compaction. A composed row is whole, so the fewest bytes of a state after a commit of one column
+are those of whole rows of its keys. Then many commits of one column to a smaller table, which its policy compacts.
 """
 
 from functools import partial
@@ -21,6 +22,7 @@ from integration.duck import duck_with
 
 KEYS, NUMBERS = 2_000_000, 20
 WARM_UP, ROUNDS = 2, 5
+MANY, COMPACTED_EVERY = 120, 10
 
 
 def run(scale: float, console: Console) -> Findings:
@@ -75,13 +77,51 @@ def _figures(place: Machine, duck: duckdb.DuckDBPyConnection, keys: int) -> list
     full = [seconds(partial(_read, duck, compacted, keys)) for _ in range(WARM_UP + ROUNDS)]
     return [
         figure("seconds: state after a commit of 1%, whole rows", _times(making), Target(0.3)),
-        figure("seconds: state after a commit of 1%, one column", _times(partly)),
+        figure("seconds: state after a commit of 1%, one column", _times(partly), Target(0.3)),
         figure("seconds: the same state again", _times(same)),
         figure("DuckDB, first read of a state / after compaction", _times(reading).over(_times(full)), Target(1.2)),
         figure("DuckDB, next read of a state / first one", _times(again).over(_times(reading)), Target(1.05)),
         figure("DuckDB, state after commits of one column / after compaction", unmerged.over(_times(full))),
         figure("bytes of states / bytes of commits, whole rows", of_rows[1] / of_rows[0], Target(1.3)),
         figure("bytes of states / bytes of commits, one column", of_column[1] / of_column[0], Target(2)),
+        figure(
+            "bytes of states, one column / bytes of whole rows of their keys", of_column[1] / of_rows[0], Target(1.3)
+        ),
+        *_of_many_commits(place, lake, keys // 10),
+    ]
+
+
+def _of_many_commits(place: Machine, lake: kl.Lake, keys: int) -> list[Figure]:
+    """A state after each of many commits of one column of 1%, with compactions in between."""
+    columns = ", ".join(f"c{number} DOUBLE" for number in range(NUMBERS))
+    lake.spark.sql(
+        f"CREATE TABLE lake.bench.many_commits (id BIGINT NOT NULL, {columns}, PRIMARY KEY (id)) "
+        "USING keylake CLUSTERED BY (id) INTO 4 BUCKETS"
+    )
+    table = lake.table("bench.many_commits")
+    whole = [f.rand(number).alias(f"c{number}") for number in range(NUMBERS)]
+    table.upsert(lake.spark.range(keys).select("id", *whole))
+    table.serving.merged_state()
+
+    def ids(seed: int) -> DataFrame:
+        return lake.spark.range(keys // 100).select((f.rand(seed) * keys).cast("bigint").alias("id")).distinct()
+
+    table.upsert(ids(1).select("id", *whole))
+    of_rows = _written(lake, "many_commits") * MANY
+    table.serving.merged_state()
+    before = _bytes_of_states(place, "many_commits")
+    of_commits = 0
+    for number in range(MANY):
+        table.update(ids(number + 2).select("id", f.rand(number).alias("c1")))
+        of_commits += _newest(lake, "many_commits")
+        if number % COMPACTED_EVERY == COMPACTED_EVERY - 1:
+            table.compact()
+        table.serving.merged_state()
+    of_states = _bytes_of_states(place, "many_commits") - before
+    words = f"{MANY} commits of one column, compacted every {COMPACTED_EVERY}"
+    return [
+        figure(f"{words}: bytes of states / bytes of commits", of_states / of_commits, Target(2)),
+        figure(f"{words}: bytes of states / bytes of whole rows of their keys", of_states / of_rows, Target(2)),
     ]
 
 
@@ -96,14 +136,22 @@ def _read(duck: duckdb.DuckDBPyConnection, state: kl.MergedState, keys: int) -> 
     assert duck.execute(statement).fetchall()[0][0] == keys
 
 
-def _written(lake: kl.Lake) -> int:
+def _newest(lake: kl.Lake, name: str) -> int:
+    """The bytes of files of the newest commit."""
+    files = f"lake.bench.{name}.keyed_files"
+    newest = f"SELECT max(commit_order) FROM {files}"
+    (row,) = lake.spark.sql(f"SELECT sum(bytes) FROM {files} WHERE commit_order = ({newest})").collect()
+    return int(row[0])
+
+
+def _written(lake: kl.Lake, name: str = "any_engine") -> int:
     """The bytes of files of commits after the first."""
-    files = "lake.bench.any_engine.keyed_files"
+    files = f"lake.bench.{name}.keyed_files"
     first = f"SELECT min(commit_order) FROM {files}"
     (row,) = lake.spark.sql(f"SELECT sum(bytes) FROM {files} WHERE commit_order > ({first})").collect()
     return int(row[0])
 
 
-def _bytes_of_states(place: Machine) -> int:
-    folder = place.folder / "lake" / "bench" / "any_engine" / "merged-state"
+def _bytes_of_states(place: Machine, name: str = "any_engine") -> int:
+    folder = place.folder / "lake" / "bench" / name / "merged-state"
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
