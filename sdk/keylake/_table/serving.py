@@ -17,6 +17,7 @@ from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
 
 from keylake._definition.spec import Names, TableSpec, names_of
 from keylake._display.html_table import ShownFields
+from keylake._rows.business_time import BusinessTime
 from keylake._server.statements import quoted
 from keylake._table.handle import Namespace, snapshot_id_of
 from keylake.errors import DefinitionError, check_type
@@ -86,7 +87,7 @@ class MergedState(ShownFields):
 
     metadata_location: str
     snapshot_id: int | None  # of the plain table
-    of_snapshot_id: int | None  # of main
+    of_snapshot_id: int | None  # of this table
 
     def __str__(self) -> str:
         of = "no commit" if self.of_snapshot_id is None else f"snapshot {self.of_snapshot_id}"
@@ -166,27 +167,26 @@ class Serving(Namespace):
         )
         return PublishedKv(**published[0])
 
-    def merged_state(self) -> MergedState:
+    def merged_state(self, *, as_of: BusinessTime | None = None) -> MergedState:
         """The newest commit as a plain Iceberg table without hidden columns, for engines that know nothing of keylake.
+
+        On a branch it is the newest commit of the branch. `as_of` is the business time of an archived state.
 
         Files of this table are in it as they lie, with deletion vectors (format version 3) over the rows that lost;
         only rows that are composed of several writes are written, to small files. What an earlier call has made is
         used again for all keys that have not changed since. Nothing is committed to this table, and the state of an
         earlier call stays readable for an hour.
 
-        Raises `ForeignCommit` after a commit of another engine, and `DefinitionError` on a branch or experiment.
+        Raises `ForeignCommit` after a commit of another engine, `TableNotFound` for an unknown archived state or a
+        branch that was dropped, `DefinitionError` for an `as_of` that is no time, and `Unsupported` on an experiment.
 
         Example::
 
             state = profiles.serving.merged_state()
             duckdb.sql(f"SELECT * FROM iceberg_scan('{state.metadata_location}')")
         """
-        if self._handle.path.branch is not None:
-            raise DefinitionError(
-                f"{self._handle.path} is not main, and a merged state has the rows of main. "
-                "Ask main: lake.table(...).serving.merged_state()."
-            )
-        return MergedState(**self._handle.call("merged_state")[0])
+        self._handle.check_no_experiment("merged state")
+        return MergedState(**self._handle.at_state(as_of).call("merged_state")[0])
 
     def refresh_merged(self) -> Commit:
         """Make the branch `merged` anew, in which every key stands once, for engines that know nothing of keyed tables.

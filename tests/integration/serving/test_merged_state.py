@@ -1,6 +1,7 @@
 """DuckDB, pyiceberg and polars over the merged state of a keyed table: the rows of its newest commit, at every step."""
 
 import dataclasses
+import datetime
 import os
 import shutil
 from pathlib import Path
@@ -15,6 +16,7 @@ import keylake as kl
 from integration.histories import Shape, operations
 from integration.random_runs import FIRST, of_every_shape
 from integration.twin import by_key, fresh_name
+from keylake import Float64
 
 pytestmark = pytest.mark.usefixtures("planned_by_pyiceberg")
 
@@ -150,11 +152,58 @@ def test_a_purge_takes_states_along(lake: kl.Lake, warehouse: Path) -> None:
     assert not list(folder.rglob("*.*"))
 
 
-def test_only_main_has_a_state(lake: kl.Lake) -> None:
+def test_a_branch_has_a_state_of_its_own(lake: kl.Lake) -> None:
+    table = lake.create(renamed(Clicks, fresh_name("states")))
+    table.upsert([{"id": n, "clicks": n, "city": "Oslo"} for n in range(9)])
+    main = table.serving.merged_state()
+    branch = table.branch("tmp_states")
+    written = branch.update([{"id": 1, "clicks": 9}])
+    state = branch.serving.merged_state()
+    assert state.of_snapshot_id == written.snapshot_id
+    assert rows_of(state.metadata_location)[1] == (1, 9, "Oslo")
+    assert table.serving.merged_state() == main
+    assert branch.serving.merged_state() == state
+    lake.spark.sql(f"CALL lake.system.drop_branch(table => '{table.name}', branch => 'tmp_states')")
+    with pytest.raises(kl.TableNotFound, match="has no branch 'tmp_states'"):
+        branch.serving.merged_state()
+
+
+def test_a_tag_has_the_columns_of_its_time(lake: kl.Lake) -> None:
     table = lake.create(renamed(Clicks, fresh_name("states")))
     table.upsert([{"id": 1, "clicks": 1, "city": "Oslo"}])
-    with pytest.raises(kl.DefinitionError, match="has the rows of main"):
-        table.branch("tmp_states").serving.merged_state()
+    table.update([{"id": 1, "clicks": 2}])
+    lake.spark.sql(f"ALTER TABLE lake.{table.name} CREATE TAG spring")
+    lake.spark.sql(f"ALTER TABLE lake.{table.name} RENAME COLUMN city TO town")
+    table.upsert([{"id": 2, "clicks": 3, "town": "Moss"}])
+    call = f"CALL lake.system.merged_state(table => '{table.name}', branch => 'spring')"
+    (row,) = lake.spark.sql(call).collect()
+    state = StaticTable.from_metadata(row.metadata_location)
+    assert state.scan().to_arrow().to_pylist() == [{"id": 1, "clicks": 2, "city": "Oslo"}]
+
+
+def test_an_archived_state_takes_late_writes(lake: kl.Lake) -> None:
+    table = lake.create(renamed(Clicks, fresh_name("states")))
+    table.upsert([{"id": 1, "clicks": 1, "city": "Oslo"}, {"id": 2, "clicks": 2, "city": "Oslo"}])
+    table.states.archive("2026-11-01")
+    table.update([{"id": 1, "clicks": 5}])
+    as_of = datetime.date(2026, 11, 1)
+    before = table.serving.merged_state(as_of=as_of)
+    assert rows_of(before.metadata_location) == [(1, 1, "Oslo"), (2, 2, "Oslo")]
+    table.update([{"id": 2, "city": "Moss"}], business_time="2026-10-31T12:00:00Z")
+    state = table.serving.merged_state(as_of="2026-11-01")
+    assert rows_of(state.metadata_location) == [(1, 1, "Oslo"), (2, 2, "Moss")]
+    assert sorted(tuple(row) for row in table.read(as_of=as_of).collect()) == rows_of(state.metadata_location)
+    assert rows_of(table.serving.merged_state().metadata_location) == [(1, 5, "Oslo"), (2, 2, "Moss")]
+    with pytest.raises(kl.TableNotFound, match="no archived state of 2026-11-02"):
+        table.serving.merged_state(as_of="2026-11-02")
+
+
+def test_an_experiment_has_no_state(lake: kl.Lake) -> None:
+    table = lake.create(renamed(Clicks, fresh_name("states")))
+    table.upsert([{"id": 1, "clicks": 1, "city": "Oslo"}])
+    trial = table.experiment("trial", add={"score": Float64})
+    with pytest.raises(kl.Unsupported, match="An experiment has no merged state"):
+        trial.serving.merged_state()
 
 
 def test_a_state_writes_composed_rows_alone(lake: kl.Lake) -> None:

@@ -2,6 +2,7 @@ package io.keylake.spark.mergedstate;
 
 import io.keylake.merge.MergeRules;
 import io.keylake.spark.read.merge.StandingRows;
+import io.keylake.tables.KeylakeException;
 import io.keylake.tables.branches.MergedBranch;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.planning.BucketPlan;
@@ -11,7 +12,9 @@ import io.keylake.tables.planning.ReadPlanner;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import io.keylake.tables.planning.request.ReadSpec;
+import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.TableSpec;
 import io.keylake.tables.storage.StatesFolder;
 import java.time.Duration;
 import java.time.Instant;
@@ -33,21 +36,23 @@ import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.RowDelta;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.SerializableTable;
+import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.SortOrder;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.util.SnapshotUtil;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The merged state of one table, kept up with it:
+ * The merged state of main, of a branch or of a tag of one table, kept up with it:
  *
  * <ol>
- *   <li>The newest commit of main is planned as a read of all columns. A section that a state had
- *       before keeps what it has; the others are worked at, a task for each bucket. Of one that has
- *       some of its files from before, {@link EarlierRows} stay.
+ *   <li>The newest commit of a branch is planned as a read of all columns. A section that a state
+ *       had before keeps what it has; the others are worked at, a task for each bucket. Of one that
+ *       has some of its files from before, {@link EarlierRows} stay.
  *   <li>What differs from the files of the state before becomes one commit of a table beside the
  *       keyed one. Files of the keyed table are in it as they lie.
  *   <li>States of the last hour stay, for readers that have begun.
@@ -64,17 +69,26 @@ final class MergedState {
   private static final Duration KEPT = Duration.ofHours(1);
   private static final Duration OLDEST = Duration.ofDays(1);
 
+  private final @Nullable String ref;
   private @Nullable StateOperations operations;
   private Instant begun = Instant.EPOCH;
   private Instant seen = Instant.EPOCH;
   private @Nullable Long source;
+  private @Nullable TableSpec spec;
   private Map<SectionKey, StateSection> sections = Map.of();
   private final Map<Long, Instant> made = new HashMap<>(); // when, by snapshots of the state
 
   /**
+   * @param ref the branch or tag of which the rows are; null for main
+   */
+  MergedState(@Nullable String ref) {
+    this.ref = ref;
+  }
+
+  /**
    * The state as it is, if it is fresh enough; null where it has to be looked at again.
    *
-   * @param freshness how long ago main was looked at, at most
+   * @param freshness how long ago the table was looked at, at most
    */
   synchronized @Nullable TableMetadata within(Duration freshness) {
     boolean isFresh = seen.plus(freshness).isAfter(Instant.now());
@@ -91,14 +105,14 @@ final class MergedState {
     Instant now = Instant.now();
     table.refresh();
     while (true) {
-      Long head = new CommitLog(table, null).headId();
+      Long head = new CommitLog(table, ref).headId();
       try {
         TableMetadata found = at(spark, table, head, now);
         seen = now;
         return found;
       } catch (RuntimeException e) {
         table.refresh();
-        if (Objects.equals(head, new CommitLog(table, null).headId())) {
+        if (Objects.equals(head, new CommitLog(table, ref).headId())) {
           throw e;
         } // files of an older commit may have been cleaned away meanwhile
       }
@@ -106,7 +120,7 @@ final class MergedState {
   }
 
   private TableMetadata at(SparkContext spark, Table table, @Nullable Long head, Instant now) {
-    KeyedSchema schema = KeyedSchema.of(table);
+    KeyedSchema schema = schema(table, head);
     Schema shown = schema.visible();
     if (operations == null || begun.plus(OLDEST).isBefore(now) || !operations.isThere()) {
       operations = begin(table, shown);
@@ -115,13 +129,28 @@ final class MergedState {
       sections = Map.of();
       made.clear();
     }
-    boolean isSame = operations.current().schema().sameSchema(shown);
+    boolean isSame = operations.current().schema().sameSchema(shown) && schema.spec().equals(spec);
     if (head != null && !(isSame && head.equals(source))) {
       operations.date(table.snapshot(head).timestampMillis());
       operations.show(shown);
       move(spark, table, schema, head, isSame ? sections : Map.of());
+      spec = schema.spec();
     }
     return operations.current();
+  }
+
+  /** The columns of a branch are those of the table now; a tag has those of its time. */
+  private KeyedSchema schema(Table table, @Nullable Long head) {
+    if (Experiment.ofBranch(table.properties(), ref) != null) {
+      throw new KeylakeException(
+          KeylakeException.Kind.UNSUPPORTED,
+          "branch '%s' of table %s is an experiment, of which there is no merged state; read it with keylake, or promote it"
+              .formatted(ref, table.name()));
+    }
+    SnapshotRef of = table.refs().get(ref == null ? SnapshotRef.MAIN_BRANCH : ref);
+    return of != null && of.isTag() && head != null
+        ? KeyedSchema.of(table, SnapshotUtil.schemaFor(table, head))
+        : KeyedSchema.of(table);
   }
 
   private static StateOperations begin(Table table, Schema shown) {

@@ -10,6 +10,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.io.SupportsPrefixOperations;
 import org.apache.spark.SparkContext;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The merged states that this process has made. Nothing is done for tables that nobody asks for.
@@ -19,10 +20,18 @@ public final class MergedStates {
 
   private static final MergedStates OF_PROCESS = new MergedStates();
 
-  private final Map<UUID, MergedState> byTable =
+  /**
+   * The name of a state.
+   *
+   * @param table its UUID
+   * @param ref the branch or tag of which the rows are; null for main
+   */
+  record Name(UUID table, @Nullable String ref) {}
+
+  private final Map<Name, MergedState> states =
       new LinkedHashMap<>(16, 0.75f, true) {
         @Override
-        protected boolean removeEldestEntry(Map.Entry<UUID, MergedState> eldest) {
+        protected boolean removeEldestEntry(Map.Entry<Name, MergedState> eldest) {
           return size() > MOST;
         }
       };
@@ -37,10 +46,12 @@ public final class MergedStates {
    * The metadata of a plain Iceberg table that has the merged rows of a keyed one.
    *
    * @param table as its catalog has it now
+   * @param ref the branch or tag of which the rows are; null for main
    * @param freshness how old the state may be; zero for that of the newest commit
    */
-  public TableMetadata of(SparkContext spark, Table table, Duration freshness) {
-    return of(spark, table.uuid(), () -> table, freshness);
+  public TableMetadata of(
+      SparkContext spark, Table table, @Nullable String ref, Duration freshness) {
+    return of(spark, new Name(table.uuid(), ref), () -> table, freshness);
   }
 
   /**
@@ -48,8 +59,8 @@ public final class MergedStates {
    *
    * @param newest the table as its catalog has it, which is asked only where that is needed
    */
-  TableMetadata of(SparkContext spark, UUID table, Supplier<Table> newest, Duration freshness) {
-    MergedState state = stateOf(table);
+  TableMetadata of(SparkContext spark, Name name, Supplier<Table> newest, Duration freshness) {
+    MergedState state = stateOf(name);
     TableMetadata fresh = state.within(freshness);
     return fresh != null ? fresh : state.at(spark, newest.get());
   }
@@ -57,14 +68,14 @@ public final class MergedStates {
   /** Deletes the states of a table whose files are deleted, too, of whatever server they are. */
   public void purge(Table table) {
     synchronized (this) {
-      byTable.remove(table.uuid());
+      states.keySet().removeIf(name -> name.table().equals(table.uuid()));
     }
     if (table.io() instanceof SupportsPrefixOperations io) {
       io.deletePrefix(StatesFolder.of(table));
     }
   }
 
-  private synchronized MergedState stateOf(UUID table) {
-    return byTable.computeIfAbsent(table, id -> new MergedState());
+  private synchronized MergedState stateOf(Name name) {
+    return states.computeIfAbsent(name, of -> new MergedState(of.ref()));
   }
 }

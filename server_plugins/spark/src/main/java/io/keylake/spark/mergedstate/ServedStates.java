@@ -45,18 +45,24 @@ public record ServedStates(SparkContext spark, Duration usual) implements KeyedT
   }
 
   @Override
-  public LoadTableResponse load(UUID table, Supplier<Table> newest, @Nullable Duration freshness) {
+  public LoadTableResponse load(
+      UUID table, @Nullable String ref, Supplier<Table> newest, @Nullable Duration freshness) {
     TableMetadata state =
-        MergedStates.ofProcess().of(spark, table, newest, freshness == null ? usual : freshness);
+        MergedStates.ofProcess()
+            .of(
+                spark,
+                new MergedStates.Name(table, ref),
+                newest,
+                freshness == null ? usual : freshness);
     return LoadTableResponse.builder().withTableMetadata(state).build();
   }
 
   @Override
   public LoadTableResponse commit(
       Catalog catalog, TableIdentifier name, Table table, UpdateTableRequest commit) {
-    TableMetadata state = MergedStates.ofProcess().of(spark, table, Duration.ofDays(1));
+    TableMetadata state = MergedStates.ofProcess().of(spark, table, null, Duration.ofDays(1));
     ForeignWrite.of(table, name, state, commit)
         .ifPresent(write -> write.make(catalog.name(), name, table));
-    return load(table.uuid(), () -> table, Duration.ZERO);
+    return load(table.uuid(), null, () -> table, Duration.ZERO);
   }
 }

@@ -147,13 +147,17 @@ final class CompactionProcedures {
             }),
         LocalProcedure.of(
             "merged_state",
-            List.of(LocalProcedure.required("table")),
+            List.of(LocalProcedure.required("table"), LocalProcedure.optional("branch")),
             StateRow.class,
             arguments ->
                 List.of(
                     StateRow.of(
                         MergedStates.ofProcess()
-                            .of(spark(), tables.load(arguments), Duration.ZERO)))));
+                            .of(
+                                spark(),
+                                tables.load(arguments),
+                                arguments.text("branch"),
+                                Duration.ZERO)))));
   }
 
   /** Sets the policy of the table, if one is given, and says which it is. */

@@ -2,6 +2,11 @@ package io.keylake.spark.rest;
 
 import java.math.BigDecimal;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.OffsetDateTime;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeParseException;
 import java.util.Map;
 import java.util.Optional;
 import org.apache.iceberg.catalog.Catalog;
@@ -71,6 +76,23 @@ record Call(
           "%s is '%s'; use seconds, such as 0 or 0.5".formatted(Request.FRESHNESS, seconds));
     }
     return Duration.ofMillis(new BigDecimal(seconds).movePointRight(3).longValue());
+  }
+
+  /** The business time whose archived states are wanted; null for tables as they are now. */
+  @Nullable Instant asOf() {
+    String time = request.asOf().orElse("").strip();
+    if (time.isEmpty()) {
+      return null;
+    }
+    try {
+      return time.indexOf('T') < 0
+          ? LocalDate.parse(time).atStartOfDay(ZoneOffset.UTC).toInstant()
+          : OffsetDateTime.parse(time).toInstant();
+    } catch (DateTimeParseException e) {
+      throw RequestRefused.bad(
+          "%s is '%s'; use a date or a time with a zone, such as 2026-11-01 or 2026-11-01T09:30:00Z"
+              .formatted(Request.AS_OF, time));
+    }
   }
 
   /** The place in a list where a page begins. */

@@ -54,6 +54,14 @@ final class KeyedGuard {
         : found(call.catalog(), name).filter(KeyedSchema::isKeyed);
   }
 
+  /**
+   * The branch or tag of a keyed table that a client means by the name of a table that is not
+   * there; empty where it merges, and where there is no such keyed table.
+   */
+  static Optional<TableRef> ref(Call call) {
+    return TableRef.of(call.table()).filter(each -> keyed(call, each.table()).isPresent());
+  }
+
   /** Refuses to make a table keyed that is created, or that is there. */
   static void checkProperties(Call call, TableIdentifier name, Map<String, String> properties) {
     if (!call.request().isOfMergingClient() && properties.containsKey(TableSpec.PROPERTY)) {

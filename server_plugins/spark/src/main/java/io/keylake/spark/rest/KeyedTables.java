@@ -16,10 +16,12 @@ public interface KeyedTables {
    * The answer to a client that loads a table.
    *
    * @param table its UUID
+   * @param ref the branch or tag of which the rows are; null for main
    * @param newest the table as the catalog has it, which is asked only where that is needed
    * @param freshness how old the answer may be; null where the client does not say it
    */
-  LoadTableResponse load(UUID table, Supplier<Table> newest, @Nullable Duration freshness);
+  LoadTableResponse load(
+      UUID table, @Nullable String ref, Supplier<Table> newest, @Nullable Duration freshness);
 
   /**
    * Takes a commit to what such a client has loaded, and answers as {@link #load} does.

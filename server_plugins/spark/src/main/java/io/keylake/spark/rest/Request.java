@@ -20,6 +20,7 @@ import org.apache.iceberg.rest.RESTUtil;
  * @param tags of answers that the client has already, of the header If-None-Match
  * @param isOfMergingClient the client knows the merge law, and says so by a header
  * @param freshness what the client says of how old a merged state may be
+ * @param asOf the business time whose archived states the client wants, as it says it
  */
 record Request(
     String method,
@@ -28,9 +29,13 @@ record Request(
     String body,
     List<String> tags,
     boolean isOfMergingClient,
-    Optional<String> freshness) {
+    Optional<String> freshness,
+    Optional<String> asOf) {
   /** The header by which a client says how many seconds old a merged state may be. */
   static final String FRESHNESS = "X-Keylake-Freshness";
+
+  /** The header by which a client asks for the archived states of a business time. */
+  static final String AS_OF = "X-Keylake-As-Of";
 
   /** A commit names files of manifests and no rows; a schema of 10,000 columns takes 2 MB. */
   static final int MOST_BYTES = 16 << 20;
@@ -51,7 +56,8 @@ record Request(
             .map(String::strip)
             .toList(),
         MergingClient.MERGES.equals(exchange.getRequestHeaders().getFirst(MergingClient.HEADER)),
-        Optional.ofNullable(exchange.getRequestHeaders().getFirst(FRESHNESS)));
+        Optional.ofNullable(exchange.getRequestHeaders().getFirst(FRESHNESS)),
+        Optional.ofNullable(exchange.getRequestHeaders().getFirst(AS_OF)));
   }
 
   Optional<String> parameter(String name) {

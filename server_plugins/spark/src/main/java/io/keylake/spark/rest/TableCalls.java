@@ -2,13 +2,18 @@ package io.keylake.spark.rest;
 
 import com.google.common.hash.Hashing;
 import io.keylake.tables.StoreFailure;
+import io.keylake.tables.branches.HistoryBranches;
 import io.keylake.tables.spec.TableSpec;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.UUID;
+import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.iceberg.rest.CatalogHandlers;
 import org.apache.iceberg.rest.RESTCatalogProperties.SnapshotMode;
 import org.apache.iceberg.rest.requests.CreateTableRequest;
@@ -20,6 +25,7 @@ import org.apache.iceberg.rest.requests.UpdateTableRequestParser;
 import org.apache.iceberg.rest.responses.ListTablesResponse;
 import org.apache.iceberg.rest.responses.LoadTableResponse;
 import org.apache.iceberg.rest.responses.LoadTableResponseParser;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The calls that concern tables.
@@ -78,10 +84,38 @@ record TableCalls(KeyedTables keyed) {
       boolean isKeyed = table.properties().containsKey(TableSpec.PROPERTY);
       return isKeyed && !call.request().isOfMergingClient()
           ? keyed.load(
-              UUID.fromString(table.uuid()), () -> catalog.loadTable(name), call.freshness())
+              UUID.fromString(table.uuid()),
+              archived(call, name),
+              () -> catalog.loadTable(name),
+              call.freshness())
           : loaded;
+    } catch (NoSuchTableException e) {
+      return ofRef(call, KeyedGuard.ref(call).orElseThrow(() -> e));
     } catch (RuntimeException e) {
       throw StoreFailure.loading(name.toString(), e);
+    }
+  }
+
+  /** The branch of the archived state that a client asks for; null where it asks for none. */
+  private static @Nullable String archived(Call call, TableIdentifier name) {
+    Instant time = call.asOf();
+    return time == null
+        ? null
+        : new HistoryBranches(call.catalog().loadTable(name)).at(time).branch();
+  }
+
+  private LoadTableResponse ofRef(Call call, TableRef ref) {
+    if (call.asOf() != null) {
+      throw RequestRefused.bad(
+          "%s and branch or tag '%s' of table %s name two states; leave one of them out"
+              .formatted(Request.AS_OF, ref.ref(), ref.table()));
+    }
+    try {
+      Table table = call.catalog().loadTable(ref.table());
+      ref.check(table);
+      return keyed.load(table.uuid(), ref.ref(), () -> table, call.freshness());
+    } catch (RuntimeException e) {
+      throw StoreFailure.loading(ref.table().toString(), e);
     }
   }
 
@@ -101,7 +135,12 @@ record TableCalls(KeyedTables keyed) {
   }
 
   Answer exists(Call call) {
-    CatalogHandlers.tableExists(call.catalog(), call.table());
+    try {
+      CatalogHandlers.tableExists(call.catalog(), call.table());
+    } catch (NoSuchTableException e) {
+      TableRef ref = KeyedGuard.ref(call).orElseThrow(() -> e);
+      ref.check(call.catalog().loadTable(ref.table()));
+    }
     return Answer.nothing();
   }
 
@@ -109,10 +148,24 @@ record TableCalls(KeyedTables keyed) {
     UpdateTableRequest request =
         Messages.parsed(call.request().body(), UpdateTableRequestParser::fromJson);
     KeyedGuard.checkCommit(call, call.table(), request);
-    return answer(
-        KeyedGuard.keyed(call, call.table())
-            .map(table -> keyed.commit(call.catalog(), call.table(), table, request))
-            .orElseGet(() -> CatalogHandlers.updateTable(call.catalog(), call.table(), request)));
+    Optional<Table> table = KeyedGuard.keyed(call, call.table());
+    if (table.isPresent() && call.asOf() != null) {
+      throw readOnly("an archived state", call.table());
+    }
+    try {
+      return answer(
+          table
+              .map(each -> keyed.commit(call.catalog(), call.table(), each, request))
+              .orElseGet(() -> CatalogHandlers.updateTable(call.catalog(), call.table(), request)));
+    } catch (NoSuchTableException e) {
+      throw readOnly("a branch or tag", KeyedGuard.ref(call).orElseThrow(() -> e).table());
+    }
+  }
+
+  private static RequestRefused readOnly(String what, TableIdentifier table) {
+    return RequestRefused.forbidden(
+        "%s of keyed table %s is read only for an engine that does not know its versions; write to main, or to the branch with keylake or Spark with its plug-in"
+            .formatted(what, table));
   }
 
   Answer drop(Call call) {

@@ -42,7 +42,7 @@ class CatalogServerTest {
   private static final class NoTables implements KeyedTables {
     @Override
     public LoadTableResponse load(
-        UUID table, Supplier<Table> newest, @Nullable Duration freshness) {
+        UUID table, @Nullable String ref, Supplier<Table> newest, @Nullable Duration freshness) {
       throw new UnsupportedOperationException();
     }
 
