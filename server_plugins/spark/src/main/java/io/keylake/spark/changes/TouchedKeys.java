@@ -207,7 +207,7 @@ public final class TouchedKeys {
       StoredFileReader.Reading reading =
           new StoredFileReader.Reading(
               columns,
-              new RowChoice(FileFilter.NONE, range, schema.key().get(0).fieldId()),
+              new RowChoice(FileFilter.NONE, range, schema.key().get(0).fieldId(), false),
               DataFiles.fittingRows(List.of(file), 1, DataFiles.BATCH_ROWS),
               DataFiles.bytesEach(1));
       this.keys = new long[reading.batchRows()];
