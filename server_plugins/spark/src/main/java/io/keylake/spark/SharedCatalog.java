@@ -4,7 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.OUTCOME_UNKNOWN;
 
 import io.keylake.spark.access.SeenNames;
 import io.keylake.spark.mergedstate.MergedStates;
-import io.keylake.spark.rest.MergingClient;
+import io.keylake.spark.rest.http.MergingClient;
 import io.keylake.tables.Backoff;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.NoAnswer;

@@ -2,6 +2,7 @@ package io.keylake.spark.rest;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
+import io.keylake.spark.rest.http.RequestRefused;
 import io.keylake.tables.KeylakeException;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;

@@ -1,5 +1,7 @@
 package io.keylake.spark.rest;
 
+import io.keylake.spark.rest.http.Request;
+import io.keylake.spark.rest.http.RequestRefused;
 import java.math.BigDecimal;
 import java.time.Duration;
 import java.time.Instant;

@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
 import com.sun.net.httpserver.HttpServer;
 import io.keylake.spark.access.AccessControl;
+import io.keylake.spark.rest.http.Failures;
 import io.keylake.tables.KeylakeException;
 import java.io.IOException;
 import java.net.InetSocketAddress;

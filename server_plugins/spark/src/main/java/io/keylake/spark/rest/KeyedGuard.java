@@ -1,5 +1,6 @@
 package io.keylake.spark.rest;
 
+import io.keylake.spark.rest.http.RequestRefused;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec;

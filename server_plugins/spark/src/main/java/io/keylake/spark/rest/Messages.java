@@ -6,6 +6,8 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.keylake.spark.rest.http.Failures;
+import io.keylake.spark.rest.http.RequestRefused;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -1,5 +1,6 @@
 package io.keylake.spark.rest;
 
+import io.keylake.spark.rest.http.Answer;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;

@@ -1,5 +1,8 @@
 package io.keylake.spark.rest;
 
+import io.keylake.spark.rest.http.Answer;
+import io.keylake.spark.rest.http.Request;
+import io.keylake.spark.rest.http.RequestRefused;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -1,6 +1,8 @@
 package io.keylake.spark.rest;
 
 import com.google.common.hash.Hashing;
+import io.keylake.spark.rest.http.Answer;
+import io.keylake.spark.rest.http.RequestRefused;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.branches.HistoryBranches;
 import io.keylake.tables.spec.TableSpec;

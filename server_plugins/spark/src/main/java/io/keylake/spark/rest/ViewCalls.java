@@ -1,5 +1,6 @@
 package io.keylake.spark.rest;
 
+import io.keylake.spark.rest.http.Answer;
 import org.apache.iceberg.rest.CatalogHandlers;
 import org.apache.iceberg.rest.requests.CreateViewRequestParser;
 import org.apache.iceberg.rest.requests.RegisterViewRequestParser;

@@ -1,4 +1,4 @@
-package io.keylake.spark.rest;
+package io.keylake.spark.rest.http;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.NoAnswer;
@@ -24,7 +24,7 @@ import org.apache.iceberg.rest.responses.ErrorResponseParser;
  * sentence. An answer 500 to a change says that its outcome is not known, so that a client removes
  * no file that may be part of the table.
  */
-final class Failures {
+public final class Failures {
   private record Known(Class<? extends RuntimeException> failure, int status) {}
 
   /** The first that fits counts. */
@@ -52,7 +52,7 @@ final class Failures {
    *
    * @param isRead the request changes nothing
    */
-  static Answer answer(Exception failure, boolean isRead) {
+  public static Answer answer(Exception failure, boolean isRead) {
     if (failure instanceof RequestRefused refused) {
       return answer(refused.status(), refused.type(), refused.sentence());
     }
@@ -120,7 +120,7 @@ final class Failures {
   }
 
   /** The first line that a failure, or what caused it, says. */
-  static String firstLine(Throwable failure) {
+  public static String firstLine(Throwable failure) {
     return Stream.iterate(failure, each -> each != null, Throwable::getCause)
         .filter(each -> !(each instanceof UncheckedIOException)) // its text has the name of a class
         .map(Throwable::getMessage)

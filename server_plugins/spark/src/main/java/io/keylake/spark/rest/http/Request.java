@@ -1,4 +1,4 @@
-package io.keylake.spark.rest;
+package io.keylake.spark.rest.http;
 
 import com.sun.net.httpserver.HttpExchange;
 import java.io.IOException;
@@ -22,7 +22,7 @@ import org.apache.iceberg.rest.RESTUtil;
  * @param freshness what the client says of how old a merged state may be
  * @param asOf the business time whose archived states the client wants, as it says it
  */
-record Request(
+public record Request(
     String method,
     List<String> path,
     Map<String, String> query,
@@ -32,7 +32,7 @@ record Request(
     Optional<String> freshness,
     Optional<String> asOf) {
   /** The header by which a client says how many seconds old a merged state may be. */
-  static final String FRESHNESS = "X-Keylake-Freshness";
+  public static final String FRESHNESS = "X-Keylake-Freshness";
 
   /** The header by which a client asks for the archived states of a business time. */
   static final String AS_OF = "X-Keylake-As-Of";
@@ -45,7 +45,7 @@ record Request(
 
   private static final int PIECE_BYTES = 1 << 16;
 
-  static Request of(HttpExchange exchange) throws IOException {
+  public static Request of(HttpExchange exchange) throws IOException {
     return new Request(
         exchange.getRequestMethod(),
         path(exchange.getRequestURI().getRawPath()),
@@ -60,7 +60,7 @@ record Request(
         Optional.ofNullable(exchange.getRequestHeaders().getFirst(AS_OF)));
   }
 
-  Optional<String> parameter(String name) {
+  public Optional<String> parameter(String name) {
     return Optional.ofNullable(query.get(name));
   }
 

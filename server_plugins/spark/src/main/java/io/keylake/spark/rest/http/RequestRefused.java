@@ -1,7 +1,7 @@
-package io.keylake.spark.rest;
+package io.keylake.spark.rest.http;
 
 /** A request that is answered with an error before the catalog is asked. */
-final class RequestRefused extends RuntimeException {
+public final class RequestRefused extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
   private final int status;
@@ -11,21 +11,21 @@ final class RequestRefused extends RuntimeException {
    * @param status of HTTP
    * @param type the name of the error in Iceberg's protocol
    */
-  RequestRefused(int status, String type, String sentence) {
+  public RequestRefused(int status, String type, String sentence) {
     super(sentence, null, false, false); // nobody reads the trace
     this.status = status;
     this.type = type;
   }
 
-  static RequestRefused bad(String sentence) {
+  public static RequestRefused bad(String sentence) {
     return new RequestRefused(400, "BadRequestException", sentence);
   }
 
-  static RequestRefused forbidden(String sentence) {
+  public static RequestRefused forbidden(String sentence) {
     return new RequestRefused(403, "ForbiddenException", sentence);
   }
 
-  static RequestRefused notFound(String sentence) {
+  public static RequestRefused notFound(String sentence) {
     return new RequestRefused(404, "NotFoundException", sentence);
   }
 

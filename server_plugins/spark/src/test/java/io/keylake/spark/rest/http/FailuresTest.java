@@ -1,4 +1,4 @@
-package io.keylake.spark.rest;
+package io.keylake.spark.rest.http;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;

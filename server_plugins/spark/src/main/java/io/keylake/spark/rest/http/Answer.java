@@ -1,4 +1,4 @@
-package io.keylake.spark.rest;
+package io.keylake.spark.rest.http;
 
 import org.jspecify.annotations.Nullable;
 
@@ -10,12 +10,12 @@ import org.jspecify.annotations.Nullable;
  * @param tag the version of what was asked for, as the client can ask whether it is still so; null
  *     where it has none
  */
-record Answer(int status, @Nullable String json, @Nullable String tag) {
-  static Answer of(String json) {
+public record Answer(int status, @Nullable String json, @Nullable String tag) {
+  public static Answer of(String json) {
     return new Answer(200, json, null);
   }
 
-  static Answer nothing() {
+  public static Answer nothing() {
     return new Answer(204, null, null);
   }
 }

@@ -1,4 +1,4 @@
-package io.keylake.spark.rest;
+package io.keylake.spark.rest.http;
 
 import java.util.HashMap;
 import java.util.Map;
