@@ -64,8 +64,14 @@ def test_a_second_server_over_the_catalog_of_the_first(lake: kl.Lake, endpoint: 
         with pytest.raises(RESTError, match="UnsupportedOperationException"):
             folders.rename_table("a.t", "a.u")
         assert not [
-            each for each in behind.ask("GET", "/v1/config?warehouse=folder").json["endpoints"] if "views" in each
+            each
+            for each in behind.ask("GET", "/v1/config?warehouse=folder").json["endpoints"]
+            if "views" in each or "transactions" in each
         ]
+        change = {"identifier": {"namespace": ["a"], "name": "t"}, "requirements": [], "updates": []}
+        several = behind.ask("POST", "/v1/folder/transactions/commit", {"table-changes": [change]})
+        assert (several.status, several.error[0]) == (406, "UnsupportedOperationException")
+        assert several.error[1].startswith("catalog folder cannot change several tables at once")
         told = behind.ask("GET", "/v1/folder/namespaces/a/views")
         assert (told.status, told.error[1]) == (406, "catalog folder has no views")
         unknown = behind.ask("GET", "/v1/config?warehouse=x").error[1]

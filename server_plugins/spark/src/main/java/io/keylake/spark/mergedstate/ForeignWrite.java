@@ -43,6 +43,7 @@ import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.SparkException;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -241,11 +242,20 @@ record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nulla
 
   /** Writes the rows, unless somebody else was first. */
   void make(String catalog, TableIdentifier name, Table table) {
+    writeTo(TableNames.inSql(catalog, name), name, table);
+  }
+
+  /** Writes the rows to a branch of the table. */
+  void makeOn(String branch, String catalog, TableIdentifier name, Table table) {
+    String part = QuotingUtils.quoteIdentifier("branch_" + branch);
+    writeTo(TableNames.inSql(catalog, name) + "." + part, name, table);
+  }
+
+  private void writeTo(String target, TableIdentifier name, Table table) {
     if (commit.isEmpty()) {
       return;
     }
     SparkSession.setActiveSession(SparkSession.getDefaultSession().get());
-    String target = TableNames.inSql(catalog, name);
     try (AdoptedRows rows = AdoptedRows.of(state, target)) {
       AdoptedRows.Writing writing = rows.withoutVersion(commit);
       Map<String, String> options = new HashMap<>(writing.options());

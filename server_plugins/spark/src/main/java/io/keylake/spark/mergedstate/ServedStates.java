@@ -3,6 +3,7 @@ package io.keylake.spark.mergedstate;
 import io.keylake.spark.rest.KeyedTables;
 import io.keylake.tables.KeylakeException;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.function.Supplier;
 import org.apache.iceberg.Table;
@@ -64,5 +65,13 @@ public record ServedStates(SparkContext spark, Duration usual) implements KeyedT
     ForeignWrite.of(table, name, state, commit)
         .ifPresent(write -> write.make(catalog.name(), name, table));
     return load(table.uuid(), null, () -> table, Duration.ZERO);
+  }
+
+  @Override
+  public Optional<UnseenRows> write(
+      Catalog catalog, TableIdentifier name, Table table, UpdateTableRequest commit) {
+    TableMetadata state = MergedStates.ofProcess().of(spark, table, Duration.ofDays(1));
+    return ForeignWrite.of(table, name, state, commit)
+        .map(write -> UnseenWrite.of(write, catalog.name(), name, table));
   }
 }

@@ -2,6 +2,7 @@ package io.keylake.spark.rest;
 
 import io.keylake.spark.rest.http.Request;
 import io.keylake.spark.rest.http.RequestRefused;
+import io.keylake.tables.catalogs.PointerCatalog;
 import java.math.BigDecimal;
 import java.time.Duration;
 import java.time.Instant;
@@ -113,6 +114,16 @@ record Call(
     }
     throw new UnsupportedOperationException(
         "catalog %s has no namespaces".formatted(catalog.name()));
+  }
+
+  /** The catalog, which changes several tables in one step. */
+  PointerCatalog pointerCatalog() {
+    if (catalog instanceof PointerCatalog several) {
+      return several;
+    }
+    throw new UnsupportedOperationException(
+        "catalog %s cannot change several tables at once, which a catalog in a database (type jdbc) can; commit one table after the other"
+            .formatted(catalog.name()));
   }
 
   ViewCatalog views() {

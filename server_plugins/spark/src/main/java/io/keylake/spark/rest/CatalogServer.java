@@ -67,7 +67,7 @@ public final class CatalogServer {
     }
     BearerToken token = BearerToken.of(conf);
     HttpServer http = bound(conf.get(HOST, LOOPBACK), port(conf));
-    Routes routes = new Routes(new ServedCatalogs(implementation), new TableCalls(keyed));
+    Routes routes = new Routes(new ServedCatalogs(implementation), keyed);
     http.createContext("/", new CatalogHandler(token, routes));
     CatalogServer server = new CatalogServer(http, threads());
     http.setExecutor(server.threads);

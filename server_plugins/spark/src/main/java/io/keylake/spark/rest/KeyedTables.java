@@ -1,11 +1,14 @@
 package io.keylake.spark.rest;
 
 import java.time.Duration;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.function.Supplier;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.rest.requests.UpdateTableRequest;
 import org.apache.iceberg.rest.responses.LoadTableResponse;
 import org.jspecify.annotations.Nullable;
@@ -31,4 +34,28 @@ public interface KeyedTables {
    */
   LoadTableResponse commit(
       Catalog catalog, TableIdentifier name, Table table, UpdateTableRequest commit);
+
+  /**
+   * Writes the rows of a commit where no reader sees them yet; empty where they were committed
+   * before.
+   *
+   * @param catalog that has the table
+   * @param table as the catalog has it now
+   */
+  Optional<UnseenRows> write(
+      Catalog catalog, TableIdentifier name, Table table, UpdateTableRequest commit);
+
+  /** Rows that are written to a table, and that no reader sees. */
+  interface UnseenRows {
+    /**
+     * The table with the rows for all readers.
+     *
+     * @param now the table as it is
+     * @throws CommitFailedException where others have committed to it since the rows were written
+     */
+    TableMetadata shown(TableMetadata now);
+
+    /** Gives the rows up. */
+    void discard();
+  }
 }

@@ -3,6 +3,7 @@ package io.keylake.spark.rest;
 import io.keylake.spark.rest.http.Answer;
 import io.keylake.spark.rest.http.Request;
 import io.keylake.spark.rest.http.RequestRefused;
+import io.keylake.tables.catalogs.PointerCatalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -14,12 +15,7 @@ import org.apache.iceberg.rest.Endpoint;
 import org.apache.iceberg.rest.responses.ConfigResponse;
 import org.apache.iceberg.rest.responses.ConfigResponseParser;
 
-/**
- * Answers requests: the configuration of a catalog, and what its path and method say.
- *
- * <p>Changes of several tables at once are no endpoint: a catalog in a database commits one table
- * after the other, and a reader would see some of them.
- */
+/** Answers requests: the configuration of a catalog, and what its path and method say. */
 final class Routes {
   private static final List<String> CONFIGURATION = List.of("v1", "config");
 
@@ -33,6 +29,7 @@ final class Routes {
           Route.of(Endpoint.V1_UPDATE_NAMESPACE, NamespaceCalls::update),
           Route.of(Endpoint.V1_DELETE_NAMESPACE, NamespaceCalls::drop));
   private final List<Route> ofTables;
+  private final List<Route> ofTransactions;
   private final List<Route> ofViews =
       List.of(
           Route.of(Endpoint.V1_LIST_VIEWS, ViewCalls::list),
@@ -44,8 +41,11 @@ final class Routes {
           Route.of(Endpoint.V1_RENAME_VIEW, ViewCalls::rename),
           Route.of(Endpoint.V1_REGISTER_VIEW, ViewCalls::register));
 
-  Routes(ServedCatalogs catalogs, TableCalls tables) {
+  Routes(ServedCatalogs catalogs, KeyedTables keyed) {
     this.catalogs = catalogs;
+    TableCalls tables = new TableCalls(keyed);
+    TransactionCalls transactions = new TransactionCalls(keyed);
+    this.ofTransactions = List.of(Route.of(Endpoint.V1_COMMIT_TRANSACTION, transactions::commit));
     this.ofTables =
         List.of(
             Route.of(Endpoint.V1_LIST_TABLES, tables::list),
@@ -65,7 +65,7 @@ final class Routes {
       return configuration(request);
     }
     List<Route> routes =
-        Stream.of(ofNamespaces, ofTables, ofViews)
+        Stream.of(ofNamespaces, ofTables, ofTransactions, ofViews)
             .flatMap(List::stream)
             .filter(each -> each.names(request.path()).isPresent())
             .toList();
@@ -126,6 +126,9 @@ final class Routes {
     List<Route> routes = new ArrayList<>(ofTables);
     if (catalog instanceof SupportsNamespaces) {
       routes.addAll(ofNamespaces);
+    }
+    if (catalog instanceof PointerCatalog) {
+      routes.addAll(ofTransactions);
     }
     if (catalog instanceof ViewCatalog) {
       routes.addAll(ofViews);

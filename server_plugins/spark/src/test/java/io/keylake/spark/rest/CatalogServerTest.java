@@ -16,6 +16,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.function.Supplier;
 import org.apache.iceberg.Table;
@@ -48,6 +49,12 @@ class CatalogServerTest {
 
     @Override
     public LoadTableResponse commit(
+        Catalog catalog, TableIdentifier name, Table table, UpdateTableRequest commit) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public Optional<UnseenRows> write(
         Catalog catalog, TableIdentifier name, Table table, UpdateTableRequest commit) {
       throw new UnsupportedOperationException();
     }

@@ -1,7 +1,9 @@
 package io.keylake.tables.catalogs;
 
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.TreeMap;
 import org.apache.iceberg.CatalogProperties;
 import org.apache.iceberg.CatalogUtil;
@@ -10,13 +12,15 @@ import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.hadoop.HadoopFileIO;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.jdbc.JdbcCatalog;
+import org.apache.iceberg.jdbc.JdbcClientPool;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Iceberg's catalog in a database. What a store answers about the metadata of a table is told after
- * the repeats of the store's own client, and not after twenty times as many.
+ * the repeats of the store's own client, and not after twenty times as many. Several tables can be
+ * changed in one transaction of the database.
  */
-public final class PromptJdbcCatalog extends JdbcCatalog {
+public final class PromptJdbcCatalog extends JdbcCatalog implements PointerCatalog {
   /** All sessions of a process share them. */
   private static final String CONNECTIONS = "4";
 
@@ -27,14 +31,15 @@ public final class PromptJdbcCatalog extends JdbcCatalog {
   }
 
   private PromptJdbcCatalog(Store store) {
-    super(store::opened, null, true);
+    super(store::opened, store::connected, true);
     this.store = store;
   }
 
-  /** The store of a catalog; Iceberg's constructor wants it before there is a catalog. */
+  /** The store and the database; Iceberg's constructor wants them before there is a catalog. */
   private static final class Store {
     private @Nullable Object conf;
     private @Nullable MetadataFiles files;
+    private @Nullable JdbcClientPool connections;
 
     FileIO opened(Map<String, String> properties) {
       String implementation =
@@ -43,8 +48,17 @@ public final class PromptJdbcCatalog extends JdbcCatalog {
       return files;
     }
 
+    JdbcClientPool connected(Map<String, String> properties) {
+      connections = new JdbcClientPool(properties.get(CatalogProperties.URI), properties);
+      return connections;
+    }
+
     MetadataFiles files() {
       return Objects.requireNonNull(files);
+    }
+
+    JdbcClientPool connections() {
+      return Objects.requireNonNull(connections);
     }
   }
 
@@ -76,5 +90,20 @@ public final class PromptJdbcCatalog extends JdbcCatalog {
   @Override
   protected TableOperations newTableOps(TableIdentifier table) {
     return new PromptOperations(super.newTableOps(table), store.files());
+  }
+
+  @Override
+  public TableOperations operations(TableIdentifier table) {
+    return newTableOps(table);
+  }
+
+  @Override
+  public Optional<String> metadataLocation(TableIdentifier table) {
+    return new PointerRows(store.connections(), name()).location(table);
+  }
+
+  @Override
+  public boolean move(List<MetadataMove> moves) {
+    return new PointerRows(store.connections(), name()).move(moves);
   }
 }
