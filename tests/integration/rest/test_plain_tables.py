@@ -1,5 +1,6 @@
 """Plain tables through the REST catalog: PyIceberg, Spark and DuckDB see what the others have done."""
 
+from contextlib import closing
 from pathlib import Path
 
 import duckdb_extension_avro
@@ -25,6 +26,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 import keylake as kl
 from integration.catalogs.conftest import opened_by_spark
 from integration.duck import duck_with
+from integration.raw import catalog_of
 from integration.rest.endpoint import Endpoint
 
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False), NestedField(2, "city", StringType(), required=False))
@@ -91,15 +93,21 @@ def test_names_that_are_encoded(lake: kl.Lake, plain: Catalog, space: tuple[str,
         plain.drop_namespace(part)
 
 
-def test_a_table_whose_metadata_is_gone(endpoint: Endpoint, plain: Catalog) -> None:
+def test_a_table_whose_metadata_is_gone(lake: kl.Lake, endpoint: Endpoint, plain: Catalog) -> None:
+    """The table was made by another process: what the server has read once, it need not read again."""
     plain.create_namespace("damaged")
-    file = Path(plain.create_table("damaged.t", SCHEMA).metadata_location.removeprefix("file:"))
+    with closing(catalog_of(lake)) as behind:
+        file = Path(behind.create_table("damaged.t", SCHEMA).metadata_location.removeprefix("file:"))
     away = file.rename(file.with_suffix(".away"))
     for method, path in (("GET", "tables/t"), ("DELETE", "tables/t"), ("POST", "tables/t")):
         told = endpoint.ask(method, f"/v1/lake/namespaces/damaged/{path}", {"requirements": [], "updates": []})
         assert (told.status, told.error[0]) == (500, "ServiceFailureException")
         assert "the metadata of damaged.t could not be read: " in told.error[1]
         assert "nothing was changed; put the file back" in told.error[1]
+    away.rename(file)
+    kept = plain.load_table("damaged.t")
+    file.rename(away)
+    assert plain.load_table("damaged.t").metadata == kept.metadata
     away.rename(file)
     plain.drop_table("damaged.t")
 

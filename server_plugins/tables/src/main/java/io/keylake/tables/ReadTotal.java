@@ -27,6 +27,14 @@ public enum ReadTotal {
   FILE_LIST_HITS("file_list_hits"),
   /** Lists of the files of a snapshot that were planned from manifests. */
   FILE_LIST_MISSES("file_list_misses"),
+  /** Files of a table's metadata that were kept. */
+  METADATA_HITS("metadata_hits"),
+  /** Files of a table's metadata that were read from the store. */
+  METADATA_MISSES("metadata_misses"),
+  /** Tables that a client of the catalog for other engines has loaded, whose answer was kept. */
+  LOAD_HITS("catalog_load_hits"),
+  /** Tables that a client of that catalog has loaded, whose answer was made. */
+  LOAD_MISSES("catalog_load_misses"),
   /** Sections of which an earlier read has found the rows that win. */
   SELECTION_HITS("selection_hits"),
   /** Sections of which no read that is remembered has found the rows that win. */

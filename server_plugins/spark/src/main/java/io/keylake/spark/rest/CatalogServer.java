@@ -30,6 +30,10 @@ public final class CatalogServer {
   /** The file that gets the port. */
   private static final String PORT_FILE = "spark.keylake.catalog.port-file";
 
+  /** The bytes that answers may have which are kept for other clients that load the same table. */
+  private static final String CACHE_BYTES = "spark.keylake.catalog.cache-bytes";
+
+  private static final String DEFAULT_CACHE_BYTES = "67108864";
   private static final String LOOPBACK = "127.0.0.1";
   private static final int MOST_PORT = 65_535;
   private static final int THREADS = 16;
@@ -66,8 +70,8 @@ public final class CatalogServer {
               .formatted(AccessControl.POLICY, PORT));
     }
     BearerToken token = BearerToken.of(conf);
+    Routes routes = new Routes(new ServedCatalogs(implementation), keyed, cacheBytes(conf));
     HttpServer http = bound(conf.get(HOST, LOOPBACK), port(conf));
-    Routes routes = new Routes(new ServedCatalogs(implementation), keyed);
     http.createContext("/", new CatalogHandler(token, routes));
     CatalogServer server = new CatalogServer(http, threads());
     http.setExecutor(server.threads);
@@ -126,6 +130,17 @@ public final class CatalogServer {
               .formatted(host, port, Failures.firstLine(e), HOST, PORT),
           e);
     }
+  }
+
+  private static long cacheBytes(SparkConf conf) {
+    String bytes = conf.get(CACHE_BYTES, DEFAULT_CACHE_BYTES);
+    if (!bytes.matches("\\d{1,15}")) {
+      throw new KeylakeException(
+          DEFINITION,
+          "%s is '%s'; use a number of bytes, such as %s, or 0 to keep no answers"
+              .formatted(CACHE_BYTES, bytes, DEFAULT_CACHE_BYTES));
+    }
+    return Long.parseLong(bytes);
   }
 
   private static int port(SparkConf conf) {

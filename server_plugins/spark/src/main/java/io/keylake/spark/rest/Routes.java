@@ -41,9 +41,13 @@ final class Routes {
           Route.of(Endpoint.V1_RENAME_VIEW, ViewCalls::rename),
           Route.of(Endpoint.V1_REGISTER_VIEW, ViewCalls::register));
 
-  Routes(ServedCatalogs catalogs, KeyedTables keyed) {
+  /**
+   * @param keyed what clients that do not merge load of keyed tables
+   * @param cacheBytes that answers to clients which load tables may have
+   */
+  Routes(ServedCatalogs catalogs, KeyedTables keyed, long cacheBytes) {
     this.catalogs = catalogs;
-    TableCalls tables = new TableCalls(keyed);
+    TableCalls tables = new TableCalls(keyed, new LoadedTables(keyed, cacheBytes));
     TransactionCalls transactions = new TransactionCalls(keyed);
     this.ofTransactions = List.of(Route.of(Endpoint.V1_COMMIT_TRANSACTION, transactions::commit));
     this.ofTables =

@@ -1,23 +1,8 @@
 package io.keylake.spark.rest;
 
-import com.google.common.hash.Hashing;
 import io.keylake.spark.rest.http.Answer;
-import io.keylake.spark.rest.http.RequestRefused;
-import io.keylake.tables.StoreFailure;
-import io.keylake.tables.branches.HistoryBranches;
-import io.keylake.tables.spec.TableSpec;
-import java.nio.charset.StandardCharsets;
-import java.time.Instant;
-import java.util.Locale;
-import java.util.Optional;
-import java.util.UUID;
-import org.apache.iceberg.Table;
-import org.apache.iceberg.TableMetadata;
-import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.TableIdentifier;
-import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.iceberg.rest.CatalogHandlers;
-import org.apache.iceberg.rest.RESTCatalogProperties.SnapshotMode;
 import org.apache.iceberg.rest.requests.CreateTableRequest;
 import org.apache.iceberg.rest.requests.RegisterTableRequest;
 import org.apache.iceberg.rest.requests.RegisterTableRequestParser;
@@ -33,8 +18,9 @@ import org.jspecify.annotations.Nullable;
  * The calls that concern tables.
  *
  * @param keyed what clients that do not merge load of keyed tables
+ * @param loaded answers to clients that load tables
  */
-record TableCalls(KeyedTables keyed) {
+record TableCalls(KeyedTables keyed, LoadedTables loaded) {
   Answer list(Call call) {
     ListTablesResponse listed =
         call.pageSize()
@@ -66,74 +52,7 @@ record TableCalls(KeyedTables keyed) {
   }
 
   Answer load(Call call) {
-    SnapshotMode mode = snapshots(call);
-    LoadTableResponse loaded = loaded(call, mode);
-    if (loaded.metadataLocation() == null) {
-      return answer(loaded);
-    }
-    String tag = tag(call, loaded.metadataLocation(), mode);
-    return call.request().tags().contains(tag)
-        ? new Answer(304, null, tag)
-        : new Answer(200, LoadTableResponseParser.toJson(loaded), tag);
-  }
-
-  private LoadTableResponse loaded(Call call, SnapshotMode mode) {
-    Catalog catalog = call.catalog();
-    TableIdentifier name = call.table();
-    try {
-      LoadTableResponse loaded = CatalogHandlers.loadTable(catalog, name, mode);
-      TableMetadata table = loaded.tableMetadata();
-      boolean isKeyed = table.properties().containsKey(TableSpec.PROPERTY);
-      return isKeyed && !call.request().isOfMergingClient()
-          ? keyed.load(
-              UUID.fromString(table.uuid()),
-              archived(call, name),
-              () -> catalog.loadTable(name),
-              call.freshness())
-          : loaded;
-    } catch (NoSuchTableException e) {
-      return ofRef(call, KeyedGuard.ref(call).orElseThrow(() -> e));
-    } catch (RuntimeException e) {
-      throw StoreFailure.loading(name.toString(), e);
-    }
-  }
-
-  /** The branch of the archived state that a client asks for; null where it asks for none. */
-  private static @Nullable String archived(Call call, TableIdentifier name) {
-    Instant time = call.asOf();
-    return time == null
-        ? null
-        : new HistoryBranches(call.catalog().loadTable(name)).at(time).branch();
-  }
-
-  private LoadTableResponse ofRef(Call call, TableRef ref) {
-    if (call.asOf() != null) {
-      throw RequestRefused.bad(
-          "%s and branch or tag '%s' of table %s name two states; leave one of them out"
-              .formatted(Request.AS_OF, ref.ref(), ref.table()));
-    }
-    try {
-      Table table = call.catalog().loadTable(ref.table());
-      ref.check(table);
-      return keyed.load(table.uuid(), ref.ref(), () -> table, call.freshness());
-    } catch (RuntimeException e) {
-      throw StoreFailure.loading(ref.table().toString(), e);
-    }
-  }
-
-  /** Metadata files are never written again, and what is given of one depends on who asks. */
-  private static String tag(Call call, String metadataLocation, SnapshotMode mode) {
-    String whole = metadataLocation + '\n' + mode + '\n' + call.request().isOfMergingClient();
-    return '"' + Hashing.sha256().hashString(whole, StandardCharsets.UTF_8).toString() + '"';
-  }
-
-  private static SnapshotMode snapshots(Call call) {
-    String mode = call.request().parameter("snapshots").orElse("all");
-    return switch (mode.toLowerCase(Locale.ROOT)) {
-      case "all" -> SnapshotMode.ALL;
-      case "refs" -> SnapshotMode.REFS;
-      default -> throw RequestRefused.bad("snapshots=%s is neither all nor refs".formatted(mode));
-    };
+    return loaded.load(call);
   }
 
   Answer exists(Call call) {

@@ -82,6 +82,9 @@ class CatalogServerTest {
           "spark.keylake.catalog.port is '%s'; use a port from 0".formatted(port));
     }
     assertRefused(
+        conf(Map.of("spark.keylake.catalog.cache-bytes", "64m")),
+        "spark.keylake.catalog.cache-bytes is '64m'; use a number of bytes");
+    assertRefused(
         conf(Map.of("spark.keylake.catalog.host", "192.0.2.1")), "cannot listen on 192.0.2.1");
     try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
       String port = String.valueOf(taken.getLocalPort());

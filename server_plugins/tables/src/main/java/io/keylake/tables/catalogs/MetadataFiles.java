@@ -1,7 +1,9 @@
 package io.keylake.tables.catalogs;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.ReadTotal;
 import io.keylake.tables.StoreFailure;
+import io.keylake.tables.cache.BoundedCache;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.Serial;
@@ -22,9 +24,22 @@ import org.jspecify.annotations.Nullable;
  * and a half, and only a file that is not there ends that. A store that refuses, or whose client
  * has asked it often enough, ends it here as well, and so does a file that is damaged: as a file
  * that is not there, which nobody sees but {@link #asked}.
+ *
+ * <p>A file of metadata never changes, so those that were read last are kept, within bytes.
  */
 final class MetadataFiles implements FileIO {
   @Serial private static final long serialVersionUID = 1L;
+
+  /** The part of the heap that the content of files may have. */
+  private static final int SHARE_OF_HEAP = 64;
+
+  private static final BoundedCache<Place, byte[]> KEPT =
+      BoundedCache.<Place, byte[]>ofHeap(
+              SHARE_OF_HEAP, (place, content) -> 2L * place.location.length() + content.length)
+          .counted(ReadTotal.METADATA_HITS, ReadTotal.METADATA_MISSES);
+
+  /** Stores may have other files of the same location. */
+  private record Place(FileIO store, String location) {}
 
   private final FileIO store;
 
@@ -71,15 +86,29 @@ final class MetadataFiles implements FileIO {
       return store.newInputFile(location);
     }
     try {
-      byte[] content = content(location);
       // Iceberg parses it once more only where it failed the first time
-      DamagedMetadata.check(location, content, !files.add(location));
-      return new InMemoryInputFile(location, content);
+      return new InMemoryInputFile(location, checked(location, !files.add(location)));
     } catch (KeylakeException e) {
       throw new Refusal(e);
     } catch (RuntimeException e) {
       throw StoreFailure.isAnswered(e) ? new Refusal(e) : e;
     }
+  }
+
+  private byte[] checked(String location, boolean isSuspect) {
+    Place place = new Place(store, location);
+    if (!isSuspect) {
+      return KEPT.get(place, () -> read(location, false));
+    }
+    byte[] content = read(location, true);
+    KEPT.keep(place, content); // somebody has put the file back
+    return content;
+  }
+
+  private byte[] read(String location, boolean isSuspect) {
+    byte[] content = content(location);
+    DamagedMetadata.check(location, content, isSuspect);
+    return content;
   }
 
   /** The whole file: a store may refuse it behind its first bytes. */
