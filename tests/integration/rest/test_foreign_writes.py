@@ -11,18 +11,10 @@ from pyspark.sql.connect.session import SparkSession
 import keylake as kl
 from integration.catalogs.lossy_proxy import lossy
 from integration.rest.endpoint import Endpoint
+from integration.rest.stock_catalog import opened_strangely
 from integration.twin import fresh_name
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("a", pa.int64()), ("t", pa.string())])
-
-
-def opened_strangely(lake: kl.Lake, endpoint: Endpoint, catalog: str, uri: str | None = None) -> str:
-    """Names a catalog of Iceberg's own class over the REST catalog, in the session of the lake."""
-    settings = endpoint.properties() | {"header.X-Keylake-Freshness": "0", "cache-enabled": "false"}
-    lake.spark.conf.set(f"spark.sql.catalog.{catalog}", "org.apache.iceberg.spark.SparkCatalog")
-    for name, value in (settings | {"uri": uri or endpoint.uri}).items():
-        lake.spark.conf.set(f"spark.sql.catalog.{catalog}.{name}", value)
-    return catalog
 
 
 @pytest.fixture(scope="module")

@@ -48,6 +48,7 @@ final class Routes {
   Routes(ServedCatalogs catalogs, KeyedTables keyed, long cacheBytes) {
     this.catalogs = catalogs;
     TableCalls tables = new TableCalls(keyed, new LoadedTables(keyed, cacheBytes));
+    PlanCalls plans = new PlanCalls(keyed);
     TransactionCalls transactions = new TransactionCalls(keyed);
     this.ofTransactions = List.of(Route.of(Endpoint.V1_COMMIT_TRANSACTION, transactions::commit));
     this.ofTables =
@@ -60,7 +61,8 @@ final class Routes {
             Route.of(Endpoint.V1_UPDATE_TABLE, tables::commit),
             Route.of(Endpoint.V1_DELETE_TABLE, tables::drop),
             Route.of(Endpoint.V1_RENAME_TABLE, tables::rename),
-            Route.of(Endpoint.V1_REPORT_METRICS, tables::report));
+            Route.of(Endpoint.V1_REPORT_METRICS, tables::report),
+            Route.of(Endpoint.V1_SUBMIT_TABLE_SCAN_PLAN, plans::plan));
   }
 
   Answer answer(Request request) {

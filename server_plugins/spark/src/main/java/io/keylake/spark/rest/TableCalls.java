@@ -1,7 +1,11 @@
 package io.keylake.spark.rest;
 
 import io.keylake.spark.rest.http.Answer;
+import io.keylake.spark.rest.http.RequestRefused;
+import java.util.Optional;
+import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.iceberg.rest.CatalogHandlers;
 import org.apache.iceberg.rest.requests.CreateTableRequest;
 import org.apache.iceberg.rest.requests.RegisterTableRequest;
@@ -12,7 +16,6 @@ import org.apache.iceberg.rest.requests.UpdateTableRequestParser;
 import org.apache.iceberg.rest.responses.ListTablesResponse;
 import org.apache.iceberg.rest.responses.LoadTableResponse;
 import org.apache.iceberg.rest.responses.LoadTableResponseParser;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The calls that concern tables.

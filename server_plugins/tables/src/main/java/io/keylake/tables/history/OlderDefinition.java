@@ -59,6 +59,8 @@ public final class OlderDefinition {
   private static boolean isSame(Schema one, Schema other) {
     NestedField versions = one.asStruct().field(KeyedSchema.MERGE_INFO);
     NestedField versionsThen = other.asStruct().field(KeyedSchema.MERGE_INFO);
-    return versions != null && versionsThen != null && versions.fieldId() == versionsThen.fieldId();
+    return versions == null || versionsThen == null
+        ? versions == versionsThen // a table that is not keyed, and was not
+        : versions.fieldId() == versionsThen.fieldId();
   }
 }

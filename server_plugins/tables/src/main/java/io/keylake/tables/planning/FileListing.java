@@ -61,7 +61,7 @@ public record FileListing(
   }
 
   /** The same for a query, of which others may follow: all files of the snapshot are kept. */
-  List<FileScanTask> forQuery(long snapshotId) {
+  public List<FileScanTask> forQuery(long snapshotId) {
     Snapshot snapshot = table.snapshot(snapshotId);
     SnapshotFiles kept = SnapshotFiles.ofProcess();
     if (statistics == null || !kept.areFew(snapshot, statistics)) {

@@ -17,8 +17,13 @@ import org.apache.iceberg.types.Types.NestedField;
 /**
  * Columns under the names that another schema of the table has for them: a name may have changed in
  * between, the field id has not.
+ *
+ * @param isCaseSensitive false where names are those of {@code from} in any case
  */
-public record ColumnNames(Schema from, Schema to) {
+public record ColumnNames(Schema from, Schema to, boolean isCaseSensitive) {
+  public ColumnNames(Schema from, Schema to) {
+    this(from, to, true);
+  }
 
   /** A filter, which may only be on columns that both schemas have. */
   public Expression translated(Expression filter) {
@@ -59,7 +64,8 @@ public record ColumnNames(Schema from, Schema to) {
 
   /** The other name of a column; its own where the other schema does not have it. */
   public String name(String name) {
-    NestedField field = from.findField(name);
+    NestedField field =
+        isCaseSensitive ? from.findField(name) : from.caseInsensitiveFindField(name);
     String other = field == null ? null : to.findColumnName(field.fieldId());
     return other == null ? name : other;
   }
