@@ -56,7 +56,7 @@ class Relay:
 
 @contextmanager
 def relayed(endpoint: Endpoint, spark: SparkSession) -> Iterator[Relay]:
-    relay = Relay(spark, "held")
+    held: list[HeldCommit] = []
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *args: object) -> None:
@@ -71,7 +71,7 @@ def relayed(endpoint: Endpoint, spark: SparkSession) -> Iterator[Relay]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if b"add-snapshot" in body:
-                relay.held.append(HeldCommit(endpoint, self.path, json.loads(body)))
+                held.append(HeldCommit(endpoint, self.path, json.loads(body)))
                 self._answer(Reply(500, {}, HELD))
             else:
                 self._answer(endpoint.ask("POST", self.path, body))
@@ -87,8 +87,9 @@ def relayed(endpoint: Endpoint, spark: SparkSession) -> Iterator[Relay]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         settings = endpoint.properties(uri=f"http://127.0.0.1:{server.server_port}") | {"cache-enabled": "false"}
-        spark.conf.set("spark.sql.catalog.held", "org.apache.iceberg.spark.SparkCatalog")
+        catalog = f"held_{server.server_port}"  # the session keeps a catalog that it has opened
+        spark.conf.set(f"spark.sql.catalog.{catalog}", "org.apache.iceberg.spark.SparkCatalog")
         for name, value in settings.items():
-            spark.conf.set(f"spark.sql.catalog.held.{name}", value)
-        yield relay
+            spark.conf.set(f"spark.sql.catalog.{catalog}.{name}", value)
+        yield Relay(spark, catalog, held)
         server.shutdown()

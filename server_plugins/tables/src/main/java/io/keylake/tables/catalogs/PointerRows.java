@@ -4,6 +4,7 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.SQLTransientConnectionException;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
@@ -12,8 +13,6 @@ import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.jdbc.JdbcClientPool;
 import org.apache.iceberg.jdbc.UncheckedInterruptedException;
 import org.apache.iceberg.jdbc.UncheckedSQLException;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The rows of a catalog in a database, of which each says where the metadata of a table is. One
@@ -21,8 +20,6 @@ import org.slf4j.LoggerFactory;
  * be.
  */
 final class PointerRows {
-  private static final Logger LOG = LoggerFactory.getLogger(PointerRows.class);
-
   private static final String NAMED =
       " WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?";
   private static final String OF_TABLE = NAMED + " AND metadata_location = ?";
@@ -41,6 +38,9 @@ final class PointerRows {
   private static final String CONSTRAINT = "23";
 
   private static final int CONSTRAINT_OF_SQLITE = 19;
+
+  /** The state of SQL for a connection that is not there any more. */
+  private static final String NO_CONNECTION = "08003";
 
   private final JdbcClientPool connections;
   private final String catalog;
@@ -85,31 +85,37 @@ final class PointerRows {
   }
 
   private boolean moved(Connection connection, List<MetadataMove> moves) throws SQLException {
-    connection.setAutoCommit(false);
-    boolean isDone = false;
     try {
+      connection.setAutoCommit(false);
+      boolean isMade = true;
       for (MetadataMove move : moves) {
-        if (!isMade(connection, move)) {
-          return false;
-        }
+        isMade = isMade && isMade(connection, move);
       }
-      connection.commit();
-      isDone = true;
-      return true;
-    } finally {
-      end(connection, isDone);
-    }
-  }
-
-  /** A connection that was cut is replaced when it is used again, and the database rolls back. */
-  private static void end(Connection connection, boolean isDone) {
-    try {
-      if (!isDone) {
+      if (isMade) {
+        connection.commit();
+      } else {
         connection.rollback();
       }
       connection.setAutoCommit(true);
+      return isMade;
     } catch (SQLException e) {
-      LOG.debug("A transaction could not be ended", e);
+      giveUp(connection, e);
+      throw e;
+    }
+  }
+
+  /**
+   * Ends a transaction that has failed. A connection on which that fails, too, must not be used
+   * again: what others do on it later would be a part of the transaction. The failure of a
+   * connection lets the pool replace it, and the database roll back.
+   */
+  private static void giveUp(Connection connection, SQLException failure) throws SQLException {
+    try {
+      connection.rollback();
+      connection.setAutoCommit(true);
+    } catch (SQLException e) {
+      failure.addSuppressed(e);
+      throw new SQLTransientConnectionException(failure.getMessage(), NO_CONNECTION, failure);
     }
   }
 
