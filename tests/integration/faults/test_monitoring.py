@@ -38,6 +38,8 @@ def test_a_server_tells_its_reads_and_caches(tmp_path: Path) -> None:
         assert second["footer_hits"] > first["footer_hits"]
         assert second["footer_misses"] == first["footer_misses"]
         assert second["file_list_hits"] > first["file_list_hits"]
+        assert second["metadata_hits"] > first["metadata_hits"]
+        assert second["metadata_misses"] == first["metadata_misses"]
         assert second["lookups"] == 0
         assert table.get(id=7) is not None
         third = grown(before, port)
