@@ -70,7 +70,7 @@ public record ServedStates(SparkContext spark, Duration usual) implements KeyedT
   @Override
   public Optional<UnseenRows> write(
       Catalog catalog, TableIdentifier name, Table table, UpdateTableRequest commit) {
-    TableMetadata state = MergedStates.ofProcess().of(spark, table, Duration.ofDays(1));
+    TableMetadata state = MergedStates.ofProcess().of(spark, table, null, Duration.ofDays(1));
     return ForeignWrite.of(table, name, state, commit)
         .map(write -> UnseenWrite.of(write, catalog.name(), name, table));
   }

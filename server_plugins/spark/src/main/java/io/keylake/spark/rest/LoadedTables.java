@@ -16,10 +16,9 @@ import java.util.Locale;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.function.Supplier;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
-import org.apache.iceberg.catalog.Catalog;
-import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.iceberg.rest.CatalogHandlers;
 import org.apache.iceberg.rest.RESTCatalogProperties.SnapshotMode;
@@ -79,8 +78,7 @@ final class LoadedTables {
     try {
       Table table = call.catalog().loadTable(ref.table());
       ref.check(table);
-      return answer(
-          call, mode, keyed.load(table.uuid(), ref.ref(), () -> table, call.freshness()));
+      return answer(call, mode, keyed.load(table.uuid(), ref.ref(), () -> table, call.freshness()));
     } catch (RuntimeException e) {
       throw StoreFailure.loading(ref.table().toString(), e);
     }
@@ -122,21 +120,14 @@ final class LoadedTables {
 
   /** The merged state of a keyed table, or an archived one. */
   private Answer state(Call call, UUID uuid, SnapshotMode mode) {
-    Catalog catalog = call.catalog();
-    TableIdentifier name = call.table();
-    return answer(
-        call,
-        mode,
-        keyed.load(
-            uuid, archived(call, name), () -> catalog.loadTable(name), call.freshness()));
+    Supplier<Table> newest = () -> call.catalog().loadTable(call.table());
+    return answer(call, mode, keyed.load(uuid, archived(call, newest), newest, call.freshness()));
   }
 
   /** The branch of the archived state that a client asks for; null where it asks for none. */
-  private static @Nullable String archived(Call call, TableIdentifier name) {
+  static @Nullable String archived(Call call, Supplier<Table> table) {
     Instant time = call.asOf();
-    return time == null
-        ? null
-        : new HistoryBranches(call.catalog().loadTable(name)).at(time).branch();
+    return time == null ? null : new HistoryBranches(table.get()).at(time).branch();
   }
 
   /** The answer of metadata, if the client or this server has it already; else null. */

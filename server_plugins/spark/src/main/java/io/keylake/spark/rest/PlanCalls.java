@@ -27,6 +27,7 @@ import org.apache.iceberg.StaticTableOperations;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.iceberg.expressions.Binder;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
@@ -70,16 +71,24 @@ record PlanCalls(KeyedTables keyed) {
   private Table table(Call call, PlanTableScanRequest request) {
     TableIdentifier name = call.table();
     Optional<Table> merged = KeyedGuard.keyed(call, name);
-    if (merged.isEmpty()) {
-      try {
-        return call.catalog().loadTable(name);
-      } catch (RuntimeException e) {
-        throw StoreFailure.loading(name.toString(), e);
-      }
+    if (merged.isPresent()) {
+      return state(call, request, merged.get(), LoadedTables.archived(call, merged::get));
     }
-    Table stored = merged.get();
+    try {
+      return call.catalog().loadTable(name);
+    } catch (NoSuchTableException e) {
+      TableRef ref = KeyedGuard.ref(call).orElseThrow(() -> e);
+      Table stored = call.catalog().loadTable(ref.table());
+      ref.check(stored);
+      return state(call, request, stored, ref.ref());
+    } catch (RuntimeException e) {
+      throw StoreFailure.loading(name.toString(), e);
+    }
+  }
+
+  private Table state(Call call, PlanTableScanRequest request, Table stored, @Nullable String ref) {
     Duration age = request.snapshotId() == null ? call.freshness() : OF_ANY_AGE;
-    TableMetadata state = keyed.load(stored.uuid(), () -> stored, age).tableMetadata();
+    TableMetadata state = keyed.load(stored.uuid(), ref, () -> stored, age).tableMetadata();
     return new BaseTable(new StaticTableOperations(state, stored.io()), stored.name());
   }
 

@@ -35,7 +35,7 @@ public record Request(
   public static final String FRESHNESS = "X-Keylake-Freshness";
 
   /** The header by which a client asks for the archived states of a business time. */
-  static final String AS_OF = "X-Keylake-As-Of";
+  public static final String AS_OF = "X-Keylake-As-Of";
 
   /** A commit names files of manifests and no rows; a schema of 10,000 columns takes 2 MB. */
   static final int MOST_BYTES = 16 << 20;
