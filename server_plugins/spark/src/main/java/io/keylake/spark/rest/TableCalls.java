@@ -86,7 +86,7 @@ record TableCalls(KeyedTables keyed, LoadedTables loaded) {
     }
   }
 
-  private static RequestRefused readOnly(String what, TableIdentifier table) {
+  static RequestRefused readOnly(String what, TableIdentifier table) {
     return RequestRefused.forbidden(
         "%s of keyed table %s is read only for an engine that does not know its versions; write to main, or to the branch with keylake or Spark with its plug-in"
             .formatted(what, table));

@@ -14,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import org.apache.iceberg.MetadataUpdate;
 import org.apache.iceberg.MetadataUpdate.AddSnapshot;
@@ -60,7 +61,11 @@ record TransactionCalls(KeyedTables keyed) {
                 .formatted(each.identifier()));
       }
       KeyedGuard.checkCommit(call, each.identifier(), each);
-      KeyedGuard.keyed(call, each.identifier()).ifPresent(table -> ofRows.put(each, table));
+      Optional<Table> keyedTable = KeyedGuard.keyed(call, each.identifier());
+      if (keyedTable.isPresent() && call.asOf() != null) {
+        throw TableCalls.readOnly("an archived state", each.identifier());
+      }
+      keyedTable.ifPresent(table -> ofRows.put(each, table));
     }
     List<UpdateTableRequest> plain =
         requests.stream().filter(each -> !ofRows.containsKey(each)).toList();
