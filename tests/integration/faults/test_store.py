@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +13,8 @@ import pytest
 from pyspark.errors import PySparkException
 
 import keylake as kl
+import keylake.local
+from integration.raw import catalog_of
 from integration.twin import fresh_name
 
 ON_MOUNTS = Path(__file__).with_name("store_on_mounts.py")
@@ -91,8 +93,10 @@ def test_a_folder_that_cannot_be_written_to(lake: kl.Lake, table: kl.KeyedTable,
     table.upsert([{"id": 1, "a": "y"}])
 
 
-def test_metadata_that_is_not_there(lake: kl.Lake, table: kl.KeyedTable, folder: Path) -> None:
+def test_metadata_that_is_not_there(lake: kl.Lake, table: kl.KeyedTable, warehouse: Path, folder: Path) -> None:
     words = f"he metadata of lake.{table.name} could not be read: .*metadata.json.*put the file back from a backup"
+    with keylake.local.open(warehouse) as here:  # what the server itself has read or written, it keeps
+        here.table(table.name).upsert([{"id": 1, "a": "y"}])
     with replaced(folder / "metadata", None):
         fails_in_sql(lake, f"SELECT * FROM lake.{table.name}", words)
         fails(kl.StoreFailed, words, lambda: lake.table(table.name))
@@ -101,9 +105,15 @@ def test_metadata_that_is_not_there(lake: kl.Lake, table: kl.KeyedTable, folder:
 
 @pytest.mark.parametrize("form", ["keylake", "iceberg"])
 def test_a_table_whose_metadata_is_gone_can_be_dropped(lake: kl.Lake, warehouse: Path, form: str) -> None:
+    """Another process has made it: the server has not read its metadata."""
     name = fresh_name("gone")
-    words = {"keylake": "id BIGINT NOT NULL, a STRING, PRIMARY KEY (id)", "iceberg": "id BIGINT, a STRING"}[form]
-    lake.spark.sql(f"CREATE TABLE lake.{name} ({words}) USING {form}").collect()
+    if form == "keylake":
+        with keylake.local.open(warehouse) as here:
+            here.create(kl.TableSpec.from_arrow(pa.schema([("id", pa.int64())]), name=name, key="id"))
+    else:
+        with closing(catalog_of(lake)) as behind:
+            behind.create_namespace_if_not_exists("gone")
+            behind.create_table(name, pa.schema([("id", pa.int64())]))
     shutil.rmtree(warehouse.joinpath(*name.split(".")) / "metadata")
     with pytest.raises(PySparkException, match=r"could not be read: .*metadata\.json"):
         lake.spark.sql(f"ALTER TABLE lake.{name} RENAME TO {name}_again").collect()

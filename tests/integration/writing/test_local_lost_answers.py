@@ -31,7 +31,7 @@ class Lossy:
     """The catalog of a lake, some of whose commits are not answered: `plan` says of each call what happens to it."""
 
     def __init__(self, opened: keylake.local.LocalLake, plan: Callable[[], tuple[str, BaseException] | None]) -> None:
-        self._catalog: Any = opened._catalog
+        self._catalog: Any = getattr(opened._catalog, "_whole", opened._catalog)  # which commits for that of a folder
         self._commit = self._catalog.commit_table
         self._plan = plan
         self._catalog.commit_table = self._asked

@@ -95,6 +95,11 @@ final class MergedState {
     return isFresh && operations != null ? operations.current() : null;
   }
 
+  /** Has the table looked at again by the next request, however fresh it may be otherwise. */
+  synchronized void outdate() {
+    seen = Instant.EPOCH;
+  }
+
   /**
    * The state of the newest commit.
    *

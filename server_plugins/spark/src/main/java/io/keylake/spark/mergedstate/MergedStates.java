@@ -2,7 +2,9 @@ package io.keylake.spark.mergedstate;
 
 import io.keylake.tables.storage.StatesFolder;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.function.Supplier;
@@ -63,6 +65,20 @@ public final class MergedStates {
     MergedState state = stateOf(name);
     TableMetadata fresh = state.within(freshness);
     return fresh != null ? fresh : state.at(spark, newest.get());
+  }
+
+  /** Has the next request for a table find the newest commit: its client may have made it. */
+  void outdate(UUID table) {
+    List<MergedState> ofTable = new ArrayList<>();
+    synchronized (this) {
+      states.forEach(
+          (name, state) -> {
+            if (name.table().equals(table)) {
+              ofTable.add(state);
+            }
+          });
+    }
+    ofTable.forEach(MergedState::outdate);
   }
 
   /** Deletes the states of a table whose files are deleted, too, of whatever server they are. */

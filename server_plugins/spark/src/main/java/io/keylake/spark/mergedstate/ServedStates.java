@@ -74,4 +74,9 @@ public record ServedStates(SparkContext spark, Duration usual) implements KeyedT
     return ForeignWrite.of(table, name, state, commit)
         .map(write -> UnseenWrite.of(write, catalog.name(), name, table));
   }
+
+  @Override
+  public void outdate(UUID table) {
+    MergedStates.ofProcess().outdate(table);
+  }
 }

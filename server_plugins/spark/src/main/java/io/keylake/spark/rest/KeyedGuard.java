@@ -59,8 +59,8 @@ final class KeyedGuard {
    * The branch or tag of a keyed table that a client means by the name of a table that is not
    * there; empty where it merges, and where there is no such keyed table.
    */
-  static Optional<TableRef> ref(Call call) {
-    return TableRef.of(call.table()).filter(each -> keyed(call, each.table()).isPresent());
+  static Optional<TableRef> ref(Call call, TableIdentifier name) {
+    return TableRef.of(name).filter(each -> keyed(call, each.table()).isPresent());
   }
 
   /** Refuses to make a table keyed that is created, or that is there. */

@@ -45,6 +45,14 @@ public interface KeyedTables {
   Optional<UnseenRows> write(
       Catalog catalog, TableIdentifier name, Table table, UpdateTableRequest commit);
 
+  /**
+   * Has the next client load what a table has now, of whatever age it may be otherwise: whoever
+   * commits sees what it has committed.
+   *
+   * @param table its UUID
+   */
+  void outdate(UUID table);
+
   /** Rows that are written to a table, and that no reader sees. */
   interface UnseenRows {
     /**

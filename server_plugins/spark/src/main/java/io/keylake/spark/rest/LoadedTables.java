@@ -62,7 +62,7 @@ final class LoadedTables {
     try {
       return loaded(call, mode);
     } catch (NoSuchTableException e) {
-      return ofRef(call, KeyedGuard.ref(call).orElseThrow(() -> e), mode);
+      return ofRef(call, KeyedGuard.ref(call, call.table()).orElseThrow(() -> e), mode);
     } catch (RuntimeException e) {
       throw StoreFailure.loading(call.table().toString(), e);
     }

@@ -77,7 +77,7 @@ record PlanCalls(KeyedTables keyed) {
     try {
       return call.catalog().loadTable(name);
     } catch (NoSuchTableException e) {
-      TableRef ref = KeyedGuard.ref(call).orElseThrow(() -> e);
+      TableRef ref = KeyedGuard.ref(call, call.table()).orElseThrow(() -> e);
       Table stored = call.catalog().loadTable(ref.table());
       ref.check(stored);
       return state(call, request, stored, ref.ref());

@@ -62,7 +62,7 @@ record TableCalls(KeyedTables keyed, LoadedTables loaded) {
     try {
       CatalogHandlers.tableExists(call.catalog(), call.table());
     } catch (NoSuchTableException e) {
-      TableRef ref = KeyedGuard.ref(call).orElseThrow(() -> e);
+      TableRef ref = KeyedGuard.ref(call, call.table()).orElseThrow(() -> e);
       ref.check(call.catalog().loadTable(ref.table()));
     }
     return Answer.nothing();
@@ -82,7 +82,8 @@ record TableCalls(KeyedTables keyed, LoadedTables loaded) {
               .map(each -> keyed.commit(call.catalog(), call.table(), each, request))
               .orElseGet(() -> CatalogHandlers.updateTable(call.catalog(), call.table(), request)));
     } catch (NoSuchTableException e) {
-      throw readOnly("a branch or tag", KeyedGuard.ref(call).orElseThrow(() -> e).table());
+      throw readOnly(
+          "a branch or tag", KeyedGuard.ref(call, call.table()).orElseThrow(() -> e).table());
     }
   }
 

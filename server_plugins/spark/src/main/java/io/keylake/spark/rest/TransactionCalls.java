@@ -45,7 +45,7 @@ import org.jspecify.annotations.Nullable;
  * @param keyed takes rows of clients that do not merge
  */
 record TransactionCalls(KeyedTables keyed) {
-  private static final int MOST_ATTEMPTS = 5;
+  private static final int MOST_ATTEMPTS = 10;
 
   Answer commit(Call call) {
     List<UpdateTableRequest> requests =
@@ -66,6 +66,13 @@ record TransactionCalls(KeyedTables keyed) {
         throw TableCalls.readOnly("an archived state", each.identifier());
       }
       keyedTable.ifPresent(table -> ofRows.put(each, table));
+      if (catalog.metadataLocation(each.identifier()).isEmpty()) {
+        KeyedGuard.ref(call, each.identifier())
+            .ifPresent(
+                ref -> {
+                  throw TableCalls.readOnly("a branch or tag", ref.table());
+                });
+      }
     }
     List<UpdateTableRequest> plain =
         requests.stream().filter(each -> !ofRows.containsKey(each)).toList();
@@ -82,6 +89,7 @@ record TransactionCalls(KeyedTables keyed) {
         }
       }
     }
+    ofRows.values().forEach(table -> keyed.outdate(table.uuid()));
     return Answer.nothing();
   }
 

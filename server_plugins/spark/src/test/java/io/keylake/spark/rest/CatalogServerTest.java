@@ -58,6 +58,11 @@ class CatalogServerTest {
         Catalog catalog, TableIdentifier name, Table table, UpdateTableRequest commit) {
       throw new UnsupportedOperationException();
     }
+
+    @Override
+    public void outdate(UUID table) {
+      throw new UnsupportedOperationException();
+    }
   }
 
   private static CatalogServer start(SparkConf conf) {
