@@ -61,6 +61,10 @@ def test_a_second_server_over_the_catalog_of_the_first(lake: kl.Lake, endpoint: 
         assert second.spark.table("folder.a.t").count() == 0  # from here on in the cache of the session
         there.append(pa.table({"id": [1], "a": [1]}, SCHEMA))
         assert folders.load_table("a.t").scan().to_arrow().num_rows == 1
+        folders.drop_table("a.t")
+        again = folders.create_table("a.t", SCHEMA)  # whose files of metadata have the names of the one before
+        again.append(pa.table({"id": [1, 2], "a": [1, 2]}, SCHEMA))
+        assert folders.load_table("a.t").scan().to_arrow().num_rows == 2
         with pytest.raises(RESTError, match="UnsupportedOperationException"):
             folders.rename_table("a.t", "a.u")
         assert not [

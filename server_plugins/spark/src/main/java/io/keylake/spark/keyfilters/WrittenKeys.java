@@ -91,6 +91,8 @@ public final class WrittenKeys implements BytesBeforeFooter {
       for (Column column : columns) {
         column.add(row, rows);
       }
+    } else {
+      columns.clear(); // no filter is made of so many
     }
     rows++;
   }

@@ -89,7 +89,9 @@ final class LoadedTables {
     Optional<UUID> uuid = location == null ? null : uuids.of(location);
     if (location != null && uuid != null) {
       Answer known =
-          isStored(call, uuid) ? known(call, location, mode) : state(call, uuid.get(), mode);
+          isStored(call, uuid)
+              ? known(call, tag(call, location, mode))
+              : state(call, uuid.get(), mode);
       if (known != null) {
         return known;
       }
@@ -131,8 +133,7 @@ final class LoadedTables {
   }
 
   /** The answer of metadata, if the client or this server has it already; else null. */
-  private @Nullable Answer known(Call call, String location, SnapshotMode mode) {
-    String tag = tag(call, location, mode);
+  private @Nullable Answer known(Call call, String tag) {
     boolean isOfClient = call.request().tags().contains(tag);
     String kept = isOfClient ? null : answers.of(tag);
     if (!isOfClient && kept == null) {
@@ -144,21 +145,32 @@ final class LoadedTables {
 
   /** The answer of metadata that was read. A later one may be the newest meanwhile. */
   private Answer answer(Call call, SnapshotMode mode, LoadTableResponse read) {
-    String location = Objects.requireNonNull(read.metadataLocation(), "a table has metadata");
-    Answer known = known(call, location, mode);
+    String tag = tag(call, place(call, read), mode);
+    Answer known = known(call, tag);
     if (known != null) {
       return known;
     }
     ReadTotal.LOAD_MISSES.add(1);
-    String tag = tag(call, location, mode);
     String json = LoadTableResponseParser.toJson(read);
     answers.keep(tag, json);
     return new Answer(200, json, tag);
   }
 
-  /** Metadata files are never written again, and what is given of one depends on who asks. */
-  private static String tag(Call call, String metadataLocation, SnapshotMode mode) {
-    String whole = metadataLocation + '\n' + mode + '\n' + call.request().isOfMergingClient();
+  /**
+   * The location of metadata; in a catalog that numbers its files, a table that was dropped and
+   * made again has the same ones, so that the table and the time of its change belong to it there.
+   */
+  private static String place(Call call, LoadTableResponse read) {
+    String location = Objects.requireNonNull(read.metadataLocation(), "a table has metadata");
+    TableMetadata table = read.tableMetadata();
+    return call.catalog() instanceof PointerCatalog
+        ? location
+        : location + '\n' + table.uuid() + '\n' + table.lastUpdatedMillis();
+  }
+
+  /** Metadata is never written again at its place, and what is given of it depends on who asks. */
+  private static String tag(Call call, String place, SnapshotMode mode) {
+    String whole = place + '\n' + mode + '\n' + call.request().isOfMergingClient();
     return '"' + Hashing.sha256().hashString(whole, StandardCharsets.UTF_8).toString() + '"';
   }
 
