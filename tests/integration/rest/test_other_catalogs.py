@@ -25,7 +25,7 @@ def test_a_second_server_over_the_catalog_of_the_first(lake: kl.Lake, endpoint: 
         "spark.sql.catalog.folder.warehouse": str(tmp_path / "folder"),
         "spark.sql.catalog.folder.cache-enabled": "true",
         "spark.sql.catalog.folder.table-default.a": "b",
-        "spark.sql.catalog.folder.table-override.format-version": "3",
+        "spark.sql.catalog.folder.table-override.c": "d",
     }
     gone = {
         "spark.sql.catalog.gone": CATALOG,
@@ -54,7 +54,7 @@ def test_a_second_server_over_the_catalog_of_the_first(lake: kl.Lake, endpoint: 
 
         told = behind.ask("GET", "/v1/config?warehouse=folder").json
         assert told["defaults"]["table-default.a"] == "b"
-        assert told["overrides"]["table-override.format-version"] == "3"
+        assert told["overrides"]["table-override.c"] == "d"
         folders = load_catalog("folders", **behind.properties(warehouse="folder"))
         folders.create_namespace("a")
         there = folders.create_table("a.t", SCHEMA)
