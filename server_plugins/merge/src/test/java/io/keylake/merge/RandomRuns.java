@@ -5,6 +5,7 @@ import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.Objects;
 import java.util.Random;
+import java.util.SplittableRandom;
 
 /**
  * How often random tests run, and from which seeds: `make test` has a few seeds of the day. With
@@ -30,11 +31,16 @@ public final class RandomRuns {
   public static void of(int count, Run run) {
     for (int number = TIMES > 1 ? count : 0; number < count * TIMES; number++) {
       try {
-        run.draw(new Random(1000 * DAY + number));
+        run.draw(random(number));
       } catch (AssertionError | Exception e) {
         throw new AssertionError(
             "run %d of KEYLAKE_SEED=%d: %s".formatted(number, DAY, e.getMessage()), e);
       }
     }
+  }
+
+  /** Neighbouring seeds of {@link Random} begin alike, so they are scattered first. */
+  private static Random random(int number) {
+    return new Random(new SplittableRandom(1000 * DAY + number).nextLong());
   }
 }

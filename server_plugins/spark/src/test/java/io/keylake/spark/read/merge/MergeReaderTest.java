@@ -146,10 +146,10 @@ class MergeReaderTest {
   @Test
   void aMergeNotesWhichRowsWin() {
     RandomRuns.of(
-        8,
+        64, // a selection is found where every commit has the column in each row
         random -> {
           ParquetTable table = table("explicit", KeyForm.NUMBER);
-          new RandomCommits(random, table, 60).make(4, 40, false);
+          new RandomCommits(random, table, 60).make(2 + random.nextInt(3), 40, false);
           Set<String> columns = Set.of("a");
           BucketPlan plan = table.plan(table.spec(columns, Wanted.ROWS).unordered());
           ReadTask task = table.task(columns);

@@ -82,7 +82,9 @@ class PassThroughReaderTest {
         16,
         random -> {
           KeyForm form = random.nextBoolean() ? KeyForm.NUMBER : KeyForm.TEXT;
-          ParquetTable table = tableOf(form, 1 + random.nextInt(40), 30, 1 + random.nextInt(500));
+          // the bounds of a text are those of four texts, none of which are in another file
+          int[] sizes = {4 * (1 + random.nextInt(10)), 32, 1 + random.nextInt(500)};
+          ParquetTable table = tableOf(form, sizes);
           SectionPlan section = section(table);
           Map<String, RoaringBitmap> chosen = chosen(random, section);
           List<ShownRow> expected = new ArrayList<>();
