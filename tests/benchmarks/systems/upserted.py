@@ -75,9 +75,9 @@ def _of_stock(warehouse: Path) -> Mapping[str, str]:
 
 
 def _of_keylake(warehouse: Path) -> Mapping[str, str]:
-    (own,) = (str(path) for path in find_jars() if path.name.startswith("keylake"))
+    own = (str(path) for path in find_jars() if path.name.startswith(("keylake-server", "keylake-plain-deletes")))
     return {
-        "spark.jars": own,
+        "spark.jars": ",".join(own),
         "spark.sql.extensions": "io.keylake.spark.KeylakeExtensions",
         **catalog_settings(CATALOG, "io.keylake.spark.KeylakeCatalog", warehouse),
     }
