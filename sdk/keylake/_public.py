@@ -11,6 +11,7 @@ from keylake._joins.shuffles import JoinExplanation, assert_no_shuffle, explain_
 from keylake._json.mapping import JsonMapping
 from keylake._json.verb import JsonCommit, Rescued
 from keylake._maintenance.adoption import Adopted
+from keylake._maintenance.caches import CacheUse
 from keylake._maintenance.compaction import (
     BucketPicture,
     CompactionPlan,
@@ -130,7 +131,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     # the way in
-    "connect", "Lake", "KeyedTable", "ListedTable",
+    "connect", "Lake", "KeyedTable", "ListedTable", "CacheUse",
     # a table as a class, or as a value
     "Table", "key", "ordering", "column", "group", "TableSpec", "Column", "ColumnGroup", "Versions",
     # conditions on columns

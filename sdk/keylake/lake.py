@@ -18,6 +18,7 @@ from keylake._definition.table_names import name_parts, table_name
 from keylake._definition.words import Definition
 from keylake._display.html_table import html_table, in_notebook
 from keylake._maintenance.adoption import Adopted
+from keylake._maintenance.caches import CacheUse
 from keylake._maintenance.equality_deletes import AppliedDeletes
 from keylake._maintenance.maintenance import Maintenance
 from keylake._maintenance.registration import Registered
@@ -309,6 +310,20 @@ class Lake:
         rows = self._session.call(Call("tables")).to_pylist()
         listed = (ListedTable(row["table"], row["versions"], row.get("problem")) for row in rows)
         return tuple(sorted(listed))
+
+    def cache(self) -> tuple[CacheUse, ...]:
+        """What the caches of the server's process keep, in bytes and values, and how often they answered.
+
+        Executors of a cluster have caches of their own, which are not among them. Numbers of questions begin with the
+        server, and count those of all its clients.
+
+        Raises `ServerUnreachable` if the server or the session is gone.
+
+        Example::
+
+            [(use.cache, use.bytes) for use in lake.cache()]
+        """
+        return tuple(CacheUse(**row) for row in self._session.call(Call("cache")).to_pylist())
 
     def history_branches(self) -> tuple[HistoryBranch, ...]:
         """The archived states of all tables, by table, the oldest first.

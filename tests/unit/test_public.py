@@ -1,5 +1,6 @@
 """Everything public of the package, the command line and pipelines is what the texts in tests/public say."""
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -7,9 +8,12 @@ import pytest
 
 import keylake
 from keylake.errors import KeylakeError
+from keylake.local import LocalLake, LocalTable
 from public import command_line, python_names, sources, yaml_keys
 
 TEXTS = Path(__file__).parents[1] / "public"
+DOCUMENTS = Path(__file__).parents[2] / "sdk" / "docs"
+CALLED = re.compile(r"`(lake|table)\.(\w+)\(")
 
 
 def conditions() -> list[str]:
@@ -37,3 +41,12 @@ PUBLIC: dict[str, Callable[[], list[str]]] = {
 @pytest.mark.parametrize("kind", PUBLIC)
 def test_public_text_is_agreed(kind: str, agreed: Callable[[Path, Iterable[str]], None]) -> None:
     agreed(TEXTS / f"{kind}.txt", PUBLIC[kind]())
+
+
+def test_documents_name_verbs_that_are_there() -> None:
+    verbs = {"lake": {*dir(keylake.Lake), *dir(LocalLake)}, "table": {*dir(keylake.KeyedTable), *dir(LocalTable)}}
+    called = {
+        (page.name, *found.groups()) for page in DOCUMENTS.glob("*.md") for found in CALLED.finditer(page.read_text())
+    }
+    assert called
+    assert not [each for each in called if each[2] not in verbs[each[1]]]

@@ -9,6 +9,7 @@ import pytest
 import keylake as kl
 from integration.prometheus import PAGE, documented_settings, numbers
 from integration.spark_processes import connect_server, free_port
+from integration.twin import fresh_name
 
 
 def of_commits(port: int) -> dict[str, int]:
@@ -50,6 +51,31 @@ def test_a_server_tells_its_reads_and_caches(tmp_path: Path) -> None:
 def grown(before: dict[str, int], port: int) -> dict[str, int]:
     """How much larger the numbers are than they were."""
     return {name: number - before[name] for name, number in numbers(port).items()}
+
+
+def test_caches_say_what_they_keep_and_how_often_they_answered(lake: kl.Lake) -> None:
+    schema = pa.schema([("id", pa.int64()), ("n", pa.int64())])
+    table = lake.create(kl.TableSpec.from_arrow(schema, name=fresh_name("caches"), key="id", buckets=1))
+    table.upsert([{"id": n, "n": n} for n in range(10)])
+    table.update([{"id": n, "n": -n} for n in range(5)])
+    assert table.to_arrow().num_rows == 10
+    first = {use.cache: use for use in lake.cache()}
+    assert table.to_arrow().num_rows == 10
+    second = {use.cache: use for use in lake.cache()}
+    kinds = ("metadata", "file_lists", "footers", "page_indexes", "key_filters", "selections", "catalog_answers")
+    assert tuple(second) == kinds
+    for name in ("metadata", "file_lists", "footers", "selections"):
+        assert 0 < second[name].bytes <= second[name].most_bytes, name
+        assert second[name].values > 0
+        before, after = first[name].hits, second[name].hits
+        assert before is not None
+        assert after is not None
+        assert after > before, name
+        assert second[name].misses is not None
+    assert second["key_filters"].hits is None  # not counted
+    assert "of at most" in str(second["footers"])
+    rows = lake.sql(f"CALL {lake.catalog}.system.cache()").collect()
+    assert [row["cache"] for row in rows] == list(kinds)
 
 
 @pytest.mark.slow

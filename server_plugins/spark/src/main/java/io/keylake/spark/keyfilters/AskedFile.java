@@ -1,6 +1,7 @@
 package io.keylake.spark.keyfilters;
 
 import io.keylake.tables.cache.BoundedCache;
+import io.keylake.tables.cache.CacheKind;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
@@ -19,12 +20,11 @@ import org.jspecify.annotations.Nullable;
  * @param file says for good which file it is
  */
 public record AskedFile(String file, KeyFilters filters, Source source) {
-  private static final int SHARE_OF_HEAP = 64;
   private static final int BYTES_OF_ENTRY = 100;
 
   private static final BoundedCache<Place, byte[]> PARTS =
       BoundedCache.ofHeap(
-          SHARE_OF_HEAP,
+          CacheKind.KEY_FILTERS,
           (place, part) -> (long) BYTES_OF_ENTRY + place.file().length() + part.length);
 
   /** The bytes of a file. */

@@ -6,8 +6,8 @@ import io.keylake.spark.integrity.PageChecksums;
 import io.keylake.spark.keyfilters.AskedFile;
 import io.keylake.spark.keyfilters.KeyFilters;
 import io.keylake.tables.FileDamage;
-import io.keylake.tables.ReadTotal;
 import io.keylake.tables.cache.BoundedCache;
+import io.keylake.tables.cache.CacheKind;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.File;
 import java.io.IOException;
@@ -40,23 +40,20 @@ import org.jspecify.annotations.Nullable;
  * table as text, is of no use to readers, and left out.
  */
 final class Footers {
-  private static final int SHARE_OF_HEAP = 32;
   private static final int SHARE_OF_HEAP_FOR_SCHEMAS = 256;
   private static final int BYTES_OF_CHUNK = 500;
   private static final int BYTES_OF_FILE = 500;
   private static final int BYTES_OF_COLUMN = 700;
 
-  private static final int SHARE_OF_HEAP_FOR_INDEXES = 128;
   private static final long NO_FILTER = -1;
   private static final int BYTES_BEHIND_FOOTER = 8; // its length, and four letters
 
   private static final BoundedCache<Place, Footer> FOOTERS =
-      BoundedCache.<Place, Footer>ofHeap(
-              SHARE_OF_HEAP, (place, footer) -> place.location().length() + bytes(footer))
-          .counted(ReadTotal.FOOTER_HITS, ReadTotal.FOOTER_MISSES);
+      BoundedCache.ofHeap(
+          CacheKind.FOOTERS, (place, footer) -> place.location().length() + bytes(footer));
   private static final BoundedCache<Place, byte[]> INDEXES =
       BoundedCache.ofHeap(
-          SHARE_OF_HEAP_FOR_INDEXES,
+          CacheKind.PAGE_INDEXES,
           (place, indexes) -> (long) place.location().length() + indexes.length);
   private static final BoundedCache<MessageType, MessageType> SCHEMAS =
       BoundedCache.ofHeap(

@@ -18,6 +18,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.KeylakeException.Kind;
 import io.keylake.tables.Spelling;
 import io.keylake.tables.StoreFailure;
+import io.keylake.tables.cache.CacheKind;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.Rollback;
 import io.keylake.tables.commits.SourceOffsets;
@@ -59,6 +60,7 @@ public final class KeylakeProcedures {
                     createTable(),
                     createTableLike(),
                     tables(),
+                    cache(),
                     commits(),
                     commitRange(),
                     rollback(),
@@ -141,6 +143,15 @@ public final class KeylakeProcedures {
 
   /** A keyed table, and where its versions come from. */
   private record TableRow(String table, @Nullable String versions, @Nullable String problem) {}
+
+  /** A cache of the server's process. */
+  private record CacheRow(
+      String cache,
+      long values,
+      long bytes,
+      long mostBytes,
+      @Nullable Long hits,
+      @Nullable Long misses) {}
 
   /** The ends of a range of commits, and how many it has. */
   private record RangeRow(long after, long until, long commits) {}
@@ -227,6 +238,25 @@ public final class KeylakeProcedures {
         quoted(table.name()),
         spec == null ? null : spec.versions().name().toLowerCase(Locale.ROOT),
         table.problem());
+  }
+
+  private static LocalProcedure cache() {
+    return LocalProcedure.of(
+        "cache",
+        List.of(),
+        CacheRow.class,
+        arguments ->
+            Stream.of(CacheKind.values())
+                .map(
+                    kind ->
+                        new CacheRow(
+                            kind.label(),
+                            kind.size(),
+                            kind.bytes(),
+                            kind.mostBytes(),
+                            kind.hits(),
+                            kind.misses()))
+                .toList());
   }
 
   private LocalProcedure commits() {

@@ -8,6 +8,7 @@ import io.keylake.tables.ReadTotal;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.branches.HistoryBranches;
 import io.keylake.tables.cache.BoundedCache;
+import io.keylake.tables.cache.CacheKind;
 import io.keylake.tables.catalogs.PointerCatalog;
 import io.keylake.tables.spec.TableSpec;
 import java.nio.charset.StandardCharsets;
@@ -51,7 +52,9 @@ final class LoadedTables {
   LoadedTables(KeyedTables keyed, long mostBytes) {
     this.keyed = keyed;
     this.answers =
-        new BoundedCache<>(mostBytes, (tag, answer) -> 2L * answer.length() + BYTES_OF_ENTRY);
+        new BoundedCache<String, String>(
+                mostBytes, (tag, answer) -> 2L * answer.length() + BYTES_OF_ENTRY)
+            .listed(CacheKind.CATALOG_ANSWERS);
     this.uuids =
         new BoundedCache<>(
             mostBytes / PART_OF_KEYED, (location, uuid) -> 2L * location.length() + BYTES_OF_ENTRY);

@@ -1,6 +1,5 @@
 package io.keylake.tables.cache;
 
-import io.keylake.tables.ReadTotal;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -21,8 +20,7 @@ public final class BoundedCache<K, V> {
   private final ToLongBiFunction<K, V> weight;
   private final Map<K, V> values = new LinkedHashMap<>(16, 0.75f, true);
   private long bytes;
-  private @Nullable ReadTotal hits;
-  private @Nullable ReadTotal misses;
+  private @Nullable CacheKind kind;
 
   /** Makes a value. */
   public interface Maker<V, E extends Exception> {
@@ -47,10 +45,18 @@ public final class BoundedCache<K, V> {
     return new BoundedCache<>(Runtime.getRuntime().maxMemory() / share, weight);
   }
 
-  /** This cache, whose values that {@link #get} finds or has to make are counted from now on. */
-  public BoundedCache<K, V> counted(ReadTotal hits, ReadTotal misses) {
-    this.hits = hits;
-    this.misses = misses;
+  /** Values that may have the share of the heap of their kind. */
+  public static <K, V> BoundedCache<K, V> ofHeap(CacheKind kind, ToLongBiFunction<K, V> weight) {
+    return new BoundedCache<>(kind.bytesOfHeap(), weight).listed(kind);
+  }
+
+  /**
+   * This cache, listed among those of its kind. Values that {@link #get} finds or has to make are
+   * counted; whoever asks by {@link #of} counts by himself.
+   */
+  public BoundedCache<K, V> listed(CacheKind listed) {
+    kind = listed;
+    listed.add(this);
     return this;
   }
 
@@ -62,9 +68,8 @@ public final class BoundedCache<K, V> {
   /** The value of a key, made where it is not kept. */
   public <E extends Exception> V get(K key, Maker<V, E> maker) throws E {
     V there = of(key);
-    ReadTotal total = there != null ? hits : misses;
-    if (total != null) {
-      total.add(1);
+    if (kind != null) {
+      kind.count(there != null);
     }
     if (there != null) {
       return there;
@@ -92,6 +97,15 @@ public final class BoundedCache<K, V> {
       bytes -= weight.applyAsLong(oldest.getKey(), oldest.getValue());
       longestNotAskedFor.remove();
     }
+  }
+
+  long mostBytes() {
+    return mostBytes;
+  }
+
+  /** The number of values that are kept. */
+  synchronized int size() {
+    return values.size();
   }
 
   /** About how many bytes are kept. */

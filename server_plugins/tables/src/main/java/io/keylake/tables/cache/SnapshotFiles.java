@@ -1,6 +1,5 @@
 package io.keylake.tables.cache;
 
-import io.keylake.tables.ReadTotal;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Supplier;
@@ -25,10 +24,8 @@ public final class SnapshotFiles {
   /** A snapshot with more than that part of what may be kept is planned for each query. */
   private static final int PART = 4;
 
-  private static final int SHARE_OF_HEAP = 32;
-
   private static final SnapshotFiles OF_PROCESS =
-      new SnapshotFiles(Runtime.getRuntime().maxMemory() / SHARE_OF_HEAP);
+      new SnapshotFiles(CacheKind.FILE_LISTS.bytesOfHeap());
 
   private final long mostBytes;
   private final BoundedCache<Listed, List<FileScanTask>> all;
@@ -44,7 +41,7 @@ public final class SnapshotFiles {
     this.all =
         new BoundedCache<Listed, List<FileScanTask>>(
                 mostBytes, (listed, files) -> (files.size() + 1) * listed.bytesOfFile())
-            .counted(ReadTotal.FILE_LIST_HITS, ReadTotal.FILE_LIST_MISSES);
+            .listed(CacheKind.FILE_LISTS);
   }
 
   public static SnapshotFiles ofProcess() {

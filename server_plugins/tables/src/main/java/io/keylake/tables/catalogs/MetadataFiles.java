@@ -1,9 +1,9 @@
 package io.keylake.tables.catalogs;
 
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.ReadTotal;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.cache.BoundedCache;
+import io.keylake.tables.cache.CacheKind;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.Serial;
@@ -30,13 +30,9 @@ import org.jspecify.annotations.Nullable;
 final class MetadataFiles implements FileIO {
   @Serial private static final long serialVersionUID = 1L;
 
-  /** The part of the heap that the content of files may have. */
-  private static final int SHARE_OF_HEAP = 64;
-
   private static final BoundedCache<Place, byte[]> KEPT =
-      BoundedCache.<Place, byte[]>ofHeap(
-              SHARE_OF_HEAP, (place, content) -> 2L * place.location.length() + content.length)
-          .counted(ReadTotal.METADATA_HITS, ReadTotal.METADATA_MISSES);
+      BoundedCache.ofHeap(
+          CacheKind.METADATA, (place, content) -> 2L * place.location.length() + content.length);
 
   /** Stores may have other files of the same location. */
   private record Place(FileIO store, String location) {}

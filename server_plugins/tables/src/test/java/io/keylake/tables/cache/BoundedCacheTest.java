@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -45,6 +46,24 @@ class BoundedCacheTest {
     assertEquals(List.of(), made);
     get(1, 20);
     assertEquals(List.of(1), made);
+  }
+
+  @Test
+  void aCacheIsListedForAsLongAsSomebodyHoldsIt() {
+    CacheKind kind = CacheKind.CATALOG_ANSWERS;
+    long hits = Objects.requireNonNull(kind.hits());
+    long misses = Objects.requireNonNull(kind.misses());
+    assertEquals(0, kind.mostBytes());
+    kept.listed(kind);
+    get(1, 10);
+    get(2, 20);
+    get(1, 10);
+    assertEquals(100, kind.mostBytes());
+    assertEquals(30, kind.bytes());
+    assertEquals(2, kind.size());
+    assertEquals(hits + 1, kind.hits());
+    assertEquals(misses + 2, kind.misses());
+    assertNull(CacheKind.KEY_FILTERS.hits());
   }
 
   @Test

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 final class ProcedureRights {
   /** Procedures that concern no table, or show what lists show. */
   private static final Set<String> FREE =
-      Set.of("keylake_version", "forget_sent", "tables", "maintenance_state");
+      Set.of("cache", "keylake_version", "forget_sent", "tables", "maintenance_state");
 
   /** Procedures that show facts of a table and no values: to whoever has any right on it. */
   private static final Set<String> OF_FACTS =

@@ -1,6 +1,7 @@
 package io.keylake.spark.read.selection;
 
 import io.keylake.tables.cache.BoundedCache;
+import io.keylake.tables.cache.CacheKind;
 import io.keylake.tables.planning.KeySlice;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
@@ -15,16 +16,16 @@ import org.jspecify.annotations.Nullable;
 
 /** The cache of the selections that reads have found in this process. */
 public final class SelectionCache {
-  private static final int SHARE_OF_HEAP = 32;
-
   private static final SelectionCache OF_PROCESS =
-      new SelectionCache(Runtime.getRuntime().maxMemory() / SHARE_OF_HEAP);
+      new SelectionCache(CacheKind.SELECTIONS.bytesOfHeap());
 
   private final BoundedCache<SelectionKey, Selection> byFiles;
 
   SelectionCache(long mostBytes) {
     byFiles =
-        new BoundedCache<>(mostBytes, (files, selection) -> files.bytes() + selection.bytes());
+        new BoundedCache<SelectionKey, Selection>(
+                mostBytes, (files, selection) -> files.bytes() + selection.bytes())
+            .listed(CacheKind.SELECTIONS);
   }
 
   /** The selections that all tasks of this process share. */
