@@ -1,10 +1,12 @@
-"""What a merge holds in memory is bounded: many overlapping files of large values in one bucket, and a small heap."""
+"""Memory is bounded: many overlapping files of large values in one bucket, and thousands of columns, in small heaps."""
 
 from pathlib import Path
 from random import Random
 from zlib import crc32
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from pyspark.sql import DataFrame
 
 import keylake as kl
@@ -54,6 +56,46 @@ def test_two_hundred_overlapping_files_fit_a_small_heap(tmp_path: Path) -> None:
         report = documents.compact("full")
         assert [merge.files_merged for merge in report] == [FILES]
         assert checksum(documents.read()) == expected
+
+
+WIDE, KEYS, UPSERTS = 2_000, 4_000, 5  # 64 MB of doubles, and a tenth of them with each upsert
+
+
+def wide_rows(keys: list[int], at: int) -> pa.Table:
+    """Values that say of which key, column and commit they are."""
+    values = {
+        f"c{number:04d}": pa.array([key + number / WIDE + at * KEYS for key in keys], pa.float64())
+        for number in range(WIDE)
+    }
+    return pa.table({"id": pa.array(keys, pa.int64()), "at": pa.array([at] * len(keys), pa.int64()), **values})
+
+
+@pytest.mark.nightly
+def test_two_thousand_columns_fit_a_small_heap(tmp_path: Path) -> None:
+    settings = {"spark.keylake.maintenance.enabled": "false"}
+    with kl.connect(warehouse=tmp_path / "lake", memory="768m", settings=settings) as lake:
+        empty = wide_rows([], 0)
+        spec = kl.TableSpec.from_arrow(empty.schema, name="memory.wide", key="id", ordering="at", buckets=8)
+        features = lake.create(spec)
+        newest = dict.fromkeys(range(KEYS), 0)
+        for at in range(UPSERTS + 1):
+            keys = [key for key in range(KEYS) if at == 0 or key % 10 == at]
+            newest |= dict.fromkeys(keys, at)
+            staged = tmp_path / f"{at}.parquet"
+            parquet.write_table(wide_rows(keys, at), staged)
+            features.upsert(lake.spark.read.parquet(str(staged)))
+        some = ["c0000", "c0999", "c1999"]
+        expected = [sum(key + int(name[1:]) / WIDE + at * KEYS for key, at in newest.items()) for name in some]
+        for compacted in (False, True):
+            if compacted:
+                features.compact("full")
+            found = features.read().selectExpr("count(*)", *(f"sum({name})" for name in some)).collect()[0]
+            assert found[0] == KEYS
+            assert list(found[1:]) == pytest.approx(expected)
+            features.read().write.format("noop").mode("overwrite").save()  # all columns
+            row = features.get(id=3)
+            assert row is not None
+            assert row["c1999"] == pytest.approx(3 + 1999 / WIDE + 3 * KEYS)
 
 
 def checksum(frame: DataFrame) -> tuple[object, ...]:
