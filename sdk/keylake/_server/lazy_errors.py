@@ -2,17 +2,21 @@
 
 `read()` gives a plain frame of Spark, which its user collects. pyspark makes an exception of each error that the server
 sends, of a class that it looks up by the names of the server's classes. The name of ours is entered there, so that an
-error is caught by either class: `except keylake.BadRows` and `except PySparkException`.
+error is caught by either class: `except keylake.BadRows` and `except PySparkException`. A value that an expression of
+the plug-in refuses is an error of Spark's own function `raise_error`, which has our condition in its text.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
 from keylake.errors import KeylakeError, class_of
 
 CLASS_ON_THE_SERVER = "io.keylake.tables.KeylakeException"
+CLASS_OF_RAISED = "org.apache.spark.SparkRuntimeException"
+_RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] \[(KEYLAKE_[A-Z_]+)\]")
 
 
 def known_to_pyspark() -> None:
@@ -21,6 +25,8 @@ def known_to_pyspark() -> None:
 
     mapping: dict[str, Any] = connect.EXCEPTION_CLASS_MAPPING
     mapping.setdefault(CLASS_ON_THE_SERVER, _error)
+    if mapping.get(CLASS_OF_RAISED) is connect.SparkRuntimeException:
+        mapping[CLASS_OF_RAISED] = _raised
 
 
 def is_of_spark(error: BaseException) -> bool:
@@ -30,6 +36,14 @@ def is_of_spark(error: BaseException) -> bool:
 
 def _error(message: str, **said: Any) -> Exception:
     error: Exception = _class(said.get("errorClass"))(message, **said)
+    return error
+
+
+def _raised(message: str, **said: Any) -> Exception:
+    from pyspark.errors.exceptions.connect import SparkRuntimeException
+
+    ours = _RAISED.match(message)
+    error: Exception = (_class(ours[1]) if ours else SparkRuntimeException)(message, **said)
     return error
 
 

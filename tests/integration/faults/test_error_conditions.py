@@ -74,3 +74,26 @@ def test_a_lazy_frame_has_the_class_of_the_sdk(lake: kl.Lake, table: kl.KeyedTab
             call()
         assert isinstance(raised.value, PySparkException)
         assert raised.value.getCondition() == "KEYLAKE_BAD_ROWS"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE {table} SET a = 5.5",
+        "UPDATE {table} SET a = a + 0.5",
+        "INSERT INTO {table} SELECT id, id + 0.5 FROM range(5)",
+    ],
+)
+def test_a_value_that_an_expression_refuses_has_the_class_of_the_sdk(
+    lake: kl.Lake, table: kl.KeyedTable, statement: str
+) -> None:
+    """Spark's function `raise_error` says it, on the driver or in a task, with a condition of Spark."""
+    with pytest.raises(kl.BadRows, match="without changing it; no row was written") as raised:
+        lake.spark.sql(statement.format(table=f"lake.{table.name}")).collect()
+    assert isinstance(raised.value, PySparkException)
+
+
+def test_an_error_that_users_raise_is_of_spark_alone(lake: kl.Lake) -> None:
+    with pytest.raises(PySparkException, match="mine") as raised:
+        lake.spark.sql("SELECT raise_error('mine')").collect()
+    assert not isinstance(raised.value, kl.KeylakeError)
