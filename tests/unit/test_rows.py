@@ -35,6 +35,11 @@ def fitted(rows: object, verb: str = "update", helpers: Mapping[str, Helper] | N
 # ------------------------------------------------------------------------------------------------------------- columns
 
 
+def test_a_reader_of_batches_is_read() -> None:
+    table = pa.table({"id": [1, 2], "s": ["x", None]})
+    assert fitted(table.to_reader(max_chunksize=1)).to_pylist() == [{"id": 1, "s": "x"}, {"id": 2, "s": None}]
+
+
 def test_names_match_whatever_their_case() -> None:
     rows = fitted(pa.table({"S": ["x"], "ID": [1]}))
     assert rows.to_pylist() == [{"id": 1, "s": "x"}]

@@ -98,13 +98,13 @@ class LocalRows:
             return _of_pandas(rows, spec)
         if isinstance(rows, Model) or (isinstance(rows, Mapping) and not _is_of_columns(rows)):
             rows = [rows]
-        elif isinstance(rows, Iterator):
+        elif isinstance(rows, Iterator) and not isinstance(rows, pa.RecordBatchReader):
             rows = list(cast("Iterator[object]", rows))
         elif type(rows).__module__.startswith("polars.") and hasattr(rows, "collect"):  # a frame that waits
             rows = cast("Any", rows).collect()
         if isinstance(rows, Sequence) and not isinstance(rows, str | bytes):
             return _of_list(cast("Sequence[object]", rows), spec, verb)
-        if isinstance(rows, pa.Table | pa.RecordBatch) or hasattr(rows, "__arrow_c_stream__"):
+        if isinstance(rows, pa.Table | pa.RecordBatch | pa.RecordBatchReader) or hasattr(rows, "__arrow_c_stream__"):
             try:
                 table: Any = rows if isinstance(rows, pa.Table) else pa.table(rows)
             except (pa.ArrowException, TypeError):
