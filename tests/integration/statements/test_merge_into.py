@@ -224,6 +224,17 @@ def test_columns_of_the_source_are_added(lake: kl.Lake, pair: tuple[str, str]) -
         run(lake, f"MERGE WITH SCHEMA EVOLUTION INTO {pair[0]} t USING {source} c ON t.id = c.id {star}")
 
 
+def test_a_source_is_called_as_a_struct_of_the_table(lake: kl.Lake, pair: tuple[str, str]) -> None:
+    """Names that only the source has are its own, whatever the members of the struct are."""
+    merge = (
+        f"INTO {pair[0]} t USING (SELECT 1 AS id, 7 AS pay, 'x' AS note) place ON t.id = place.id "
+        "WHEN MATCHED THEN UPDATE SET pay = place.pay"
+    )
+    run(lake, f"MERGE WITH SCHEMA EVOLUTION {merge}, t.note = place.note")
+    row = lake.spark.sql(f"SELECT pay, note, place.desk FROM {pair[0]} WHERE id = 1").first()
+    assert row == (7, "x", "a")
+
+
 def test_frames_and_branches(lake: kl.Lake, pair: tuple[str, str]) -> None:
     table = lake.table(pair[0].removeprefix(f"{lake.catalog}."))
     table.branch("tmp_draft")

@@ -13,6 +13,7 @@ import java.util.Objects;
 import java.util.stream.Stream;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.Alias;
@@ -128,7 +129,15 @@ public final class MergeEvolution {
   }
 
   private static @Nullable Expression found(LogicalPlan plan, UnresolvedAttribute name) {
-    Option<NamedExpression> found = plan.resolve(name.nameParts(), SessionSettings.sameNames());
+    Option<NamedExpression> found;
+    try {
+      found = plan.resolve(name.nameParts(), SessionSettings.sameNames());
+    } catch (Exception e) { // Scala declares none of those it throws
+      if (e instanceof AnalysisException) {
+        return null; // a column of the alias' name is a struct, and has no such member
+      }
+      throw e;
+    }
     if (found.isEmpty()) {
       return null;
     }
