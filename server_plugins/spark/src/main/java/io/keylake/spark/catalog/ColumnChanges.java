@@ -39,6 +39,7 @@ public final class ColumnChanges {
 
   /** Makes the changes of columns and of their reducers; false for a statement that has none. */
   public static boolean make(Table table, Identifier ident, TableChange... changes) {
+    checkNoConstraints(ident, changes);
     Map<String, Reducer> reducers = KeyedProperties.reducers(ident, table.schema(), changes);
     List<ColumnChange> columns = of(table, changes);
     if (!reducers.isEmpty()) {
@@ -57,6 +58,21 @@ public final class ColumnChanges {
       SchemaChange.make(table, columns);
     }
     return !reducers.isEmpty() || !columns.isEmpty();
+  }
+
+  private static void checkNoConstraints(Identifier ident, TableChange... changes) {
+    boolean hasConstraints =
+        Arrays.stream(changes)
+            .anyMatch(
+                change ->
+                    change instanceof TableChange.AddConstraint
+                        || change instanceof TableChange.DropConstraint);
+    if (hasConstraints) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "table %s has no constraint besides its key, which is set when the table is made; check rows on a branch before they are published"
+              .formatted(ident));
+    }
   }
 
   private static void checkAlone(Identifier ident, TableChange... changes) {

@@ -42,7 +42,9 @@ public final class WriteProperties {
 
   private static final int MOST_OF_COMPRESSION = 22; // of zstd, which has the most levels
 
-  private static final Set<String> FORMATS = Set.of("parquet", "orc", "avro");
+  /** The formats of files; keylake writes no other, whatever a property says. */
+  private static final Set<String> FORMATS = Set.of("parquet");
+
   private static final Set<String> CODECS_OF_FILES =
       Set.of("zstd", "gzip", "snappy", "lz4", "lz4_raw", "brotli", "lzo", "uncompressed", "none");
 
@@ -77,8 +79,8 @@ public final class WriteProperties {
     }
     Set<String> words = WORDS.get(property);
     if (words != null && !words.contains(value.toLowerCase(Locale.ROOT))) {
-      throw refused(
-          property, value, "one of " + String.join(", ", words.stream().sorted().toList()));
+      String listed = String.join(", ", words.stream().sorted().toList());
+      throw refused(property, value, words.size() == 1 ? listed : "one of " + listed);
     }
     if (property.equals(TableProperties.DEFAULT_WRITE_METRICS_MODE)
         || property.startsWith(TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX)) {

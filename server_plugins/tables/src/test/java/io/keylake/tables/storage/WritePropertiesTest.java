@@ -32,7 +32,7 @@ class WritePropertiesTest {
             "history.expire.max-snapshot-age-ms", "a week",
             "write.parquet.page-size-bytes", "2147483648",
             "write.object-storage.enabled", "yes",
-            "write.parquet.compression-level", "high",
+            "write.format.default", "orc",
             "schema.name-mapping.default", "null",
             "write.parquet.compression-codec", "zip",
             "write.metadata.metrics.column.a", "some",
@@ -45,6 +45,12 @@ class WritePropertiesTest {
               assertTrue(
                   said.startsWith("property '%s' is '%s'; it must be ".formatted(name, value)));
             });
+  }
+
+  @Test
+  void aLevelOfCompressionThatIsNoNumber() {
+    String property = "write.parquet.compression-level";
+    assertThrows(KeylakeException.class, () -> WriteProperties.check(property, "high"));
   }
 
   @Test
