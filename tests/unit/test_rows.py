@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -33,6 +34,22 @@ def fitted(rows: object, verb: str = "update", helpers: Mapping[str, Helper] | N
 
 
 # ------------------------------------------------------------------------------------------------------------- columns
+
+
+def test_text_that_is_no_utf_8() -> None:
+    bad = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")]
+    )
+    for values in (bad, pa.DictionaryArray.from_arrays(pa.array([0, 1]), bad)):
+        with pytest.raises(
+            kl.BadRows, match=r"'s', row 1: b'\\xff' \(binary\) does not fit string: it is no text in UTF-8"
+        ):
+            fitted(pa.table({"id": [1, 2], "s": values}))
+
+
+def test_a_frame_of_types_that_arrow_does_not_have() -> None:
+    with pytest.raises(kl.BadRows, match="of the type DataFrame are no Arrow table"):
+        fitted(pl.DataFrame({"id": pl.Series([1], dtype=pl.Int128)}))
 
 
 def test_a_reader_of_batches_is_read() -> None:

@@ -107,8 +107,11 @@ class LocalRows:
         if isinstance(rows, pa.Table | pa.RecordBatch | pa.RecordBatchReader) or hasattr(rows, "__arrow_c_stream__"):
             try:
                 table: Any = rows if isinstance(rows, pa.Table) else pa.table(rows)
-            except (pa.ArrowException, TypeError):
-                raise BadRows(_not_rows(rows)) from None
+            except (pa.ArrowException, TypeError) as error:
+                reason = next(iter(str(error).splitlines()), "")
+                raise BadRows(
+                    f"Rows of the type {type(rows).__name__} are no Arrow table: {reason}. Convert their columns first."
+                ) from None
             return cls(tuple(zip(table.column_names, table.columns, strict=True)), table.num_rows)
         raise BadRows(_not_rows(rows))
 

@@ -90,6 +90,12 @@ def _cast_through(array: Array, steps: Sequence[Any], type_: IcebergType) -> Arr
         raise misfit_at(array, low, type_, why_not(array.type, type_)) from None
 
 
+def _text(array: Array, target: Any, type_: IcebergType) -> Array:
+    # Arrow takes the bytes of text as they are, whoever made them; a cast from bytes looks at them.
+    text = _cast_through(pc.cast(array, pa.large_binary()), (pa.large_string(),), type_)
+    return _cast(text, target, type_)
+
+
 def _if_equal(array: Array, fitted: Array, same: Array, type_: IcebergType) -> Array:
     """The fitted values, if each is the same as before; null flags are nulls."""
     differs = pc.invert(pc.fill_null(same, True))
@@ -195,7 +201,7 @@ _RULES: dict[tuple[str, type[IcebergType]], _Rule] = {
     ("time", TimeType): _cast,
     ("timestamp", TimestampType): _cast,
     ("timestamptz", TimestamptzType): _cast,
-    ("string", StringType): _cast,
+    ("string", StringType): _text,
     ("binary", BinaryType): _cast,
     ("fixed", BinaryType): _cast,
     ("binary", FixedType): _fixed,

@@ -138,6 +138,8 @@ def why_not(source: Any, target: IcebergType) -> str:
         return f"it has not {len(target)} bytes"
     if isinstance(target, UUIDType):
         return "it is not the text of a uuid"
+    if family(source) == "binary":
+        return "it is no text in UTF-8"
     return "it is finer than a microsecond or out of range" if family(source) != "string" else "it is too long"
 
 
