@@ -232,6 +232,18 @@ def test_anybody_can_call_it_in_sql(lake: kl.Lake, pages: Twin, tmp_path: Path) 
     assert row["rows"] == ROWS - 2
 
 
+@pytest.mark.parametrize("target", ["nope://bucket/pages", "s3://bucket/pages"])
+def test_a_store_that_the_server_does_not_know_is_refused(pages: Twin, target: str) -> None:
+    with pytest.raises(kl.DefinitionError, match=f"arget '{target}' is in a store that this server does not know"):
+        pages.table.publish_kv(target)
+
+
+def test_a_target_that_is_a_file_is_told(pages: Twin, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(kl.StoreFailed, match="othing was published to .*file.*what was published before is as it was"):
+        pages.table.publish_kv(tmp_path / "file")
+
+
 def test_a_place_in_the_folder_of_the_server_is_refused(lake: kl.Lake, pages: Twin) -> None:
     """Whoever calls from another process means a place of his own; the SDK makes it whole."""
     call = Call.of("publish_kv", pages.table._handle.path, target="pages")

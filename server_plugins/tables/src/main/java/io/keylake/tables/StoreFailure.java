@@ -193,6 +193,29 @@ public final class StoreFailure {
         .orElseGet(() -> unwritten(table, failure));
   }
 
+  /** The error for a place to which the rows of a table could not be published. */
+  public static RuntimeException publishing(String location, Exception failure) {
+    return noAnswer(
+            "nothing was published to %s".formatted(location),
+            "what was published before is as it was",
+            "publish again",
+            failure)
+        .orElseGet(() -> unpublished(location, failure));
+  }
+
+  private static RuntimeException unpublished(String location, Exception failure) {
+    if (!isOfTheStore(failure)) {
+      return unchecked(failure);
+    }
+    return told(
+        "nothing was published to %s: %s; what was published before is as it was; %s and publish again"
+            .formatted(
+                location,
+                why(failure),
+                meaning(failure).map(Meaning::help).orElse("mend what is wrong there")),
+        failure);
+  }
+
   private static RuntimeException unwritten(String table, Exception failure) {
     if (!isOfTheStore(failure)) {
       return unchecked(failure);

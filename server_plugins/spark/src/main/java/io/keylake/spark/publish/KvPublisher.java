@@ -7,6 +7,7 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 import io.keylake.merge.MergeRules;
 import io.keylake.spark.publish.Manifest.GroupFile;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.StoreFailure;
 import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.planning.ChangePlanner;
@@ -16,7 +17,6 @@ import io.keylake.tables.spec.KeyGroups;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -102,7 +102,7 @@ public final class KvPublisher {
       folder.deleteUnfinished();
       return Published.of(done);
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot publish to " + target.location(), e);
+      throw StoreFailure.publishing(target.location(), e);
     }
   }
 

@@ -10,6 +10,7 @@ import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.UnsupportedFileSystemException;
 import org.apache.iceberg.hadoop.HadoopFileIO;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.io.SupportsPrefixOperations;
@@ -40,9 +41,17 @@ record Target(String location, SerializableConfiguration hadoop) implements Seri
     String scheme = path.toUri().getScheme();
     boolean isOfHadoop =
         scheme == null || FILE_SYSTEMS.contains(scheme) || io instanceof HadoopFileIO;
-    return !isOfHadoop && io instanceof SupportsPrefixOperations store
-        ? new StoreFolder(store, location.replaceAll("/+$", ""))
-        : new HadoopFolder(FileSystem.newInstance(path.toUri(), settings()), path);
+    if (!isOfHadoop && io instanceof SupportsPrefixOperations store) {
+      return new StoreFolder(store, location.replaceAll("/+$", ""));
+    }
+    try {
+      return new HadoopFolder(FileSystem.newInstance(path.toUri(), settings()), path);
+    } catch (UnsupportedFileSystemException e) {
+      throw new KeylakeException(
+          DEFINITION,
+          "target '%s' is in a store that this server does not know; give the catalog the store's FileIO (io-impl), or publish to a disk"
+              .formatted(location));
+    }
   }
 
   /** The settings with which Hadoop opens files, those of this machine among them. */
