@@ -312,7 +312,7 @@ class Lake:
         return tuple(sorted(listed))
 
     def cache(self) -> tuple[CacheUse, ...]:
-        """What the caches of the server's process keep, in bytes and values, and how often they answered.
+        """The caches of the server's process: their values and bytes, and how often they answered.
 
         Executors of a cluster have caches of their own, which are not among them. Numbers of questions begin with the
         server, and count those of all its clients.

@@ -13,7 +13,7 @@ class CacheUse(ShownFields):
     """A cache of the server's process: its values, their bytes in memory, and the questions since the server began.
 
     >>> print(CacheUse("footers", values=12, bytes=48_000, most_bytes=96_000_000, hits=30, misses=12))
-    footers: 12 values in 48.0 kB of at most 96.0 MB, 30 of 42 questions answered
+    footers: 12 values in 46.9 KiB of at most 91.6 MiB, 30 of 42 questions answered
     """
 
     cache: str  # metadata | file_lists | footers | page_indexes | key_filters | selections | catalog_answers

@@ -16,11 +16,11 @@ public enum CacheKind {
   FILE_LISTS("file_lists", 32, ReadTotal.FILE_LIST_HITS, ReadTotal.FILE_LIST_MISSES),
   /** Footers of data files. */
   FOOTERS("footers", 32, ReadTotal.FOOTER_HITS, ReadTotal.FOOTER_MISSES),
-  /** Where the pages of columns are. */
+  /** Positions of the pages of columns. */
   PAGE_INDEXES("page_indexes", 128, null, null),
   /** Parts of filters of keys. */
   KEY_FILTERS("key_filters", 64, null, null),
-  /** Which rows of a section win. */
+  /** The rows of sections that win. */
   SELECTIONS("selections", 32, ReadTotal.SELECTION_HITS, ReadTotal.SELECTION_MISSES),
   /** Answers of the catalog for other engines, whose bytes a setting bounds. */
   CATALOG_ANSWERS("catalog_answers", null, ReadTotal.LOAD_HITS, ReadTotal.LOAD_MISSES);
