@@ -240,7 +240,7 @@ def test_a_store_that_the_server_does_not_know_is_refused(pages: Twin, target: s
 
 def test_a_target_that_is_a_file_is_told(pages: Twin, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(kl.StoreFailed, match="othing was published to .*file.*what was published before is as it was"):
+    with pytest.raises(kl.StoreFailed, match=r"othing was published to .*file.*what was published before is as it was"):
         pages.table.publish_kv(tmp_path / "file")
 
 
