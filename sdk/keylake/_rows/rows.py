@@ -104,7 +104,7 @@ class LocalRows:
             rows = cast("Any", rows).collect()
         if isinstance(rows, Sequence) and not isinstance(rows, str | bytes):
             return _of_list(cast("Sequence[object]", rows), spec, verb)
-        if isinstance(rows, pa.Table | pa.RecordBatch | pa.RecordBatchReader) or hasattr(rows, "__arrow_c_stream__"):
+        if isinstance(rows, pa.Table | pa.RecordBatch) or hasattr(rows, "__arrow_c_stream__"):
             try:
                 table: Any = rows if isinstance(rows, pa.Table) else pa.table(rows)
             except (pa.ArrowException, TypeError) as error:
