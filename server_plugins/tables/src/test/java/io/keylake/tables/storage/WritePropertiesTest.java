@@ -37,20 +37,14 @@ class WritePropertiesTest {
             "write.parquet.compression-codec", "zip",
             "write.metadata.metrics.column.a", "some",
             "write.delete.mode", "now")
-        .forEach(
-            (name, value) -> {
-              String said =
-                  assertThrows(KeylakeException.class, () -> WriteProperties.check(name, value))
-                      .sentence();
-              assertTrue(
-                  said.startsWith("property '%s' is '%s'; it must be ".formatted(name, value)));
-            });
+        .forEach(WritePropertiesTest::assertRefused);
+    assertRefused("write.parquet.compression-level", "high");
   }
 
-  @Test
-  void aLevelOfCompressionThatIsNoNumber() {
-    String property = "write.parquet.compression-level";
-    assertThrows(KeylakeException.class, () -> WriteProperties.check(property, "high"));
+  private static void assertRefused(String name, String value) {
+    String said =
+        assertThrows(KeylakeException.class, () -> WriteProperties.check(name, value)).sentence();
+    assertTrue(said.startsWith("property '%s' is '%s'; it must be ".formatted(name, value)));
   }
 
   @Test
