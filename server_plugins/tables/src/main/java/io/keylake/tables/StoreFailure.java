@@ -28,6 +28,7 @@ public final class StoreFailure {
     }
   }
 
+  private static final String MEND = "mend what is wrong there";
   private static final String MAY_NOT = "the server may not do so";
   private static final String PERMIT = "give the user of the server the permission";
 
@@ -121,12 +122,12 @@ public final class StoreFailure {
 
   /** The error for a table whose metadata could not be read. */
   public static RuntimeException loading(String table, Exception failure) {
-    return noAnswer(
-            "the metadata of %s could not be read".formatted(table),
-            "nothing was changed",
-            "try again",
-            failure)
-        .orElseGet(() -> damagedMetadata(table, failure));
+    return failed(
+        "the metadata of %s could not be read".formatted(table),
+        "nothing was changed",
+        help(failure),
+        "try again",
+        failure);
   }
 
   /** The error for a table whose manifests could not be read. */
@@ -173,57 +174,43 @@ public final class StoreFailure {
         .orElse(failure);
   }
 
-  private static RuntimeException damagedMetadata(String table, Exception failure) {
-    if (!isOfTheStore(failure)) {
-      return unchecked(failure);
-    }
-    return told(
-        "the metadata of %s could not be read: %s; nothing was changed; %s and try again"
-            .formatted(table, why(failure), help(failure)),
-        failure);
-  }
-
   /** The error for files of a table that could not be written, so that nothing was committed. */
   public static RuntimeException writing(String table, Exception failure) {
-    return noAnswer(
-            "files of %s could not be written".formatted(table),
-            "the table is as before",
-            "write again",
-            failure)
-        .orElseGet(() -> unwritten(table, failure));
+    return failed(
+        "files of %s could not be written".formatted(table),
+        "the table is as before",
+        help(failure),
+        "write again",
+        failure);
   }
 
   /** The error for a place to which the rows of a table could not be published. */
   public static RuntimeException publishing(String location, Exception failure) {
-    return noAnswer(
-            "nothing was published to %s".formatted(location),
-            "what was published before is as it was",
-            "publish again",
-            failure)
-        .orElseGet(() -> unpublished(location, failure));
-  }
-
-  private static RuntimeException unpublished(String location, Exception failure) {
-    if (!isOfTheStore(failure)) {
-      return unchecked(failure);
-    }
-    return told(
-        "nothing was published to %s: %s; what was published before is as it was; %s and publish again"
-            .formatted(
-                location,
-                why(failure),
-                meaning(failure).map(Meaning::help).orElse("mend what is wrong there")),
+    return failed(
+        "nothing was published to %s".formatted(location),
+        "what was published before is as it was",
+        meaning(failure).map(Meaning::help).orElse(MEND),
+        "publish again",
         failure);
   }
 
-  private static RuntimeException unwritten(String table, Exception failure) {
-    if (!isOfTheStore(failure)) {
-      return unchecked(failure);
-    }
-    return told(
-        "files of %s could not be written: %s; the table is as before; %s and write again"
-            .formatted(table, why(failure), help(failure)),
-        failure);
+  /**
+   * The error for what failed because a part of the lake does not answer, or because of the store;
+   * others are as they were.
+   *
+   * @param help for a failure of the store, before the next step
+   */
+  private static RuntimeException failed(
+      String what, String state, String help, String nextStep, Exception failure) {
+    return noAnswer(what, state, nextStep, failure)
+        .orElseGet(
+            () ->
+                isOfTheStore(failure)
+                    ? told(
+                        "%s: %s; %s; %s and %s"
+                            .formatted(what, why(failure), state, help, nextStep),
+                        failure)
+                    : unchecked(failure));
   }
 
   /** The error for a part of the lake that does not answer; empty for other failures. */
@@ -291,7 +278,7 @@ public final class StoreFailure {
     String otherwise =
         isGone(failure)
             ? "put the file back from a backup, or go back to a commit without it (rollback),"
-            : "mend what is wrong there";
+            : MEND;
     return meaning(failure).map(Meaning::help).orElse(otherwise);
   }
 
