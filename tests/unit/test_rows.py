@@ -48,7 +48,7 @@ def test_text_that_is_no_utf_8() -> None:
 
 
 def test_a_frame_of_types_that_arrow_does_not_have() -> None:
-    with pytest.raises(kl.BadRows, match="of the type DataFrame are no Arrow table"):
+    with pytest.raises(kl.BadRows, match="of the type DataFrame, which is no Arrow table"):
         fitted(pl.DataFrame({"id": pl.Series([1], dtype=pl.Int128)}))
 
 

@@ -108,10 +108,7 @@ class LocalRows:
             try:
                 table: Any = rows if isinstance(rows, pa.Table) else pa.table(rows)
             except (pa.ArrowException, TypeError) as error:
-                reason = next(iter(str(error).splitlines()), "")
-                raise BadRows(
-                    f"Rows of the type {type(rows).__name__} are no Arrow table: {reason}. Convert their columns first."
-                ) from None
+                raise BadRows(_not_rows(rows, next(iter(str(error).splitlines()), ""))) from None
             return cls(tuple(zip(table.column_names, table.columns, strict=True)), table.num_rows)
         raise BadRows(_not_rows(rows))
 
@@ -222,9 +219,10 @@ def _arrow_type(name: str, values: Values) -> pa.DataType:
 # ----------------------------------------------------------------------------------------------------- what is given
 
 
-def _not_rows(rows: object) -> str:
+def _not_rows(rows: object, reason: str = "") -> str:
+    arrow = f", which is no Arrow table: {reason}" if reason else ""
     return (
-        f"Rows are of the type {type(rows).__name__}. "
+        f"Rows are of the type {type(rows).__name__}{arrow}. "
         "Give a Spark frame, a pandas frame, an Arrow table, or a list of dicts or of rows of the table's class."
     )
 
