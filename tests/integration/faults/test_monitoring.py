@@ -38,7 +38,7 @@ def test_a_server_tells_its_reads_and_caches(tmp_path: Path) -> None:
         assert second["selection_hits"] == 1
         assert second["footer_hits"] > first["footer_hits"]
         assert second["footer_misses"] == first["footer_misses"]
-        assert second["file_list_hits"] > first["file_list_hits"]
+        assert second["manifest_hits"] > first["manifest_hits"]
         assert second["metadata_hits"] > first["metadata_hits"]
         assert second["metadata_misses"] == first["metadata_misses"]
         assert second["lookups"] == 0
@@ -62,9 +62,9 @@ def test_caches_say_what_they_keep_and_how_often_they_answered(lake: kl.Lake) ->
     first = {use.cache: use for use in lake.cache()}
     assert table.to_arrow().num_rows == 10
     second = {use.cache: use for use in lake.cache()}
-    kinds = ("metadata", "file_lists", "footers", "page_indexes", "key_filters", "selections", "catalog_answers")
+    kinds = ("metadata", "manifests", "footers", "page_indexes", "key_filters", "selections", "catalog_answers")
     assert tuple(second) == kinds
-    for name in ("metadata", "file_lists", "footers", "selections"):
+    for name in ("metadata", "manifests", "footers", "selections"):
         assert 0 < second[name].bytes <= second[name].most_bytes, name
         assert second[name].values > 0
         before, after = first[name].hits, second[name].hits

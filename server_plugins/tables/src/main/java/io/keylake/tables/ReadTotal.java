@@ -23,10 +23,10 @@ public enum ReadTotal {
   FOOTER_HITS("footer_hits"),
   /** Footers of data files that were read from the store. */
   FOOTER_MISSES("footer_misses"),
-  /** Lists of the files of a snapshot that were kept. */
-  FILE_LIST_HITS("file_list_hits"),
-  /** Lists of the files of a snapshot that were planned from manifests. */
-  FILE_LIST_MISSES("file_list_misses"),
+  /** Manifests, and lists of them, that were kept. */
+  MANIFEST_HITS("manifest_hits"),
+  /** Manifests, and lists of them, that were read from the store. */
+  MANIFEST_MISSES("manifest_misses"),
   /** Files of a table's metadata that were kept. */
   METADATA_HITS("metadata_hits"),
   /** Files of a table's metadata that were read from the store. */

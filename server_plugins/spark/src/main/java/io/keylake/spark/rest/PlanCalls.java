@@ -111,7 +111,7 @@ record PlanCalls(KeyedTables keyed) {
     Expression named = new ColumnNames(schema, schema, request.caseSensitive()).translated(filter);
     Residuals residuals = new Residuals(schema, named, !asked.isEmpty());
     return new FileListing(table, schema, named, statistics)
-        .forQuery(snapshot.snapshotId()).stream().map(residuals::of).toList();
+        .at(snapshot.snapshotId()).stream().map(residuals::of).toList();
   }
 
   private static @Nullable Snapshot snapshot(Table table, @Nullable Long id) {

@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
 public enum CacheKind {
   /** Files of tables' metadata. */
   METADATA("metadata", 64, ReadTotal.METADATA_HITS, ReadTotal.METADATA_MISSES),
-  /** Lists of the files of snapshots. */
-  FILE_LISTS("file_lists", 32, ReadTotal.FILE_LIST_HITS, ReadTotal.FILE_LIST_MISSES),
+  /** Contents of manifests, and the lists of them. */
+  MANIFESTS("manifests", 32, ReadTotal.MANIFEST_HITS, ReadTotal.MANIFEST_MISSES),
   /** Footers of data files. */
   FOOTERS("footers", 32, ReadTotal.FOOTER_HITS, ReadTotal.FOOTER_MISSES),
   /** Positions of the pages of columns. */

@@ -4,6 +4,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.cache.BoundedCache;
 import io.keylake.tables.cache.CacheKind;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.Serial;
@@ -17,6 +18,7 @@ import org.apache.iceberg.inmemory.InMemoryInputFile;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.io.InputFile;
 import org.apache.iceberg.io.OutputFile;
+import org.apache.iceberg.io.PositionOutputStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,7 +27,8 @@ import org.jspecify.annotations.Nullable;
  * has asked it often enough, ends it here as well, and so does a file that is damaged: as a file
  * that is not there, which nobody sees but {@link #asked}.
  *
- * <p>A file of metadata never changes, so those that were read last are kept, within bytes.
+ * <p>A file of metadata never changes, so those that were read or written last are kept, within
+ * bytes.
  */
 final class MetadataFiles implements FileIO {
   @Serial private static final long serialVersionUID = 1L;
@@ -118,7 +121,82 @@ final class MetadataFiles implements FileIO {
 
   @Override
   public OutputFile newOutputFile(String location) {
-    return store.newOutputFile(location);
+    return new KeptOutput(store.newOutputFile(location), new Place(store, location));
+  }
+
+  /** A file whose content is kept once it is there. */
+  private record KeptOutput(OutputFile file, Place place) implements OutputFile {
+    @Override
+    public PositionOutputStream create() {
+      return new KeptStream(file.create(), place);
+    }
+
+    @Override
+    public PositionOutputStream createOrOverwrite() {
+      return new KeptStream(file.createOrOverwrite(), place);
+    }
+
+    @Override
+    public String location() {
+      return file.location();
+    }
+
+    @Override
+    public InputFile toInputFile() {
+      return file.toInputFile();
+    }
+  }
+
+  private static final class KeptStream extends PositionOutputStream {
+    private final PositionOutputStream stream;
+    private final Place place;
+    private final ByteArrayOutputStream content = new ByteArrayOutputStream();
+    private boolean isWhole;
+
+    KeptStream(PositionOutputStream stream, Place place) {
+      this.stream = stream;
+      this.place = place;
+    }
+
+    @Override
+    public long getPos() throws IOException {
+      return stream.getPos();
+    }
+
+    @Override
+    public long storedLength() throws IOException {
+      return stream.storedLength();
+    }
+
+    @Override
+    public void write(int one) throws IOException {
+      isWhole = false;
+      stream.write(one);
+      content.write(one);
+      isWhole = true;
+    }
+
+    @Override
+    public void write(byte[] bytes, int from, int length) throws IOException {
+      isWhole = false;
+      stream.write(bytes, from, length);
+      content.write(bytes, from, length);
+      isWhole = true;
+    }
+
+    @Override
+    public void flush() throws IOException {
+      stream.flush();
+    }
+
+    /** Nobody knows what a store has that has not taken all of it. */
+    @Override
+    public void close() throws IOException {
+      stream.close();
+      if (isWhole) {
+        KEPT.keep(place, content.toByteArray());
+      }
+    }
   }
 
   @Override

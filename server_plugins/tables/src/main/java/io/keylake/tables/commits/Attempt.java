@@ -13,6 +13,7 @@ import io.keylake.tables.history.HighestVersion;
 import io.keylake.tables.history.Watermarks;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.manifests.ManifestLayout;
 import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.outcomes.CommitStands;
 import java.time.Duration;
@@ -98,21 +99,22 @@ public final class Attempt {
   }
 
   /**
-   * Adds files. Where manifests are many, some of them are merged; else Iceberg need not look at
+   * Adds files. Where manifests of commits are many, Iceberg merges some; else it need not look at
    * them once more after the commit.
    *
    * @param branch null for main
    */
   AppendFiles append(@Nullable String branch) {
     SnapshotRef head = metadata().ref(name(branch));
-    int manifests =
-        head == null ? 0 : metadata().snapshot(head.snapshotId()).allManifests(table.io()).size();
+    List<ManifestFile> manifests =
+        head == null ? List.of() : metadata().snapshot(head.snapshotId()).dataManifests(table.io());
     int most =
         PropertyUtil.propertyAsInt(
             metadata().properties(),
             TableProperties.MANIFEST_MIN_MERGE_COUNT,
             TableProperties.MANIFEST_MIN_MERGE_COUNT_DEFAULT);
-    return manifests + 1 < most ? transaction.newFastAppend() : transaction.newAppend();
+    boolean areFew = ManifestLayout.of(transaction.table(), manifests).small() + 1 < most;
+    return areFew ? transaction.newFastAppend() : transaction.newAppend();
   }
 
   /** Changes branches together with the parts. */

@@ -2,12 +2,11 @@ package io.keylake.tables.planning;
 
 import io.keylake.tables.PromptExecutor;
 import io.keylake.tables.StoreFailure;
-import io.keylake.tables.cache.FileMatcher;
-import io.keylake.tables.cache.SnapshotFiles;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.OlderDefinition;
 import io.keylake.tables.history.UndoneCommits;
 import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.manifests.SnapshotFiles;
 import io.keylake.tables.spec.ColumnNames;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -15,6 +14,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -48,29 +48,32 @@ public record FileListing(
     return new FileListing(table, table.schema(), Expressions.alwaysTrue(), null);
   }
 
-  /**
-   * All files of a snapshot. Iceberg looks up names of statistics in the columns that the table had
-   * then, and names in filters, too, unless the snapshot is the head of main.
-   */
+  /** All files of a snapshot. */
   public List<FileScanTask> at(long snapshotId) {
-    OlderDefinition.check(table, table.snapshot(snapshotId));
+    Snapshot snapshot = table.snapshot(snapshotId);
+    OlderDefinition.check(table, snapshot);
+    return statistics == null
+        ? byIceberg(snapshotId)
+        : kept(snapshot, statistics).orElseGet(() -> byIceberg(snapshotId));
+  }
+
+  private Optional<List<FileScanTask>> kept(Snapshot snapshot, Set<Integer> columns) {
+    try {
+      return SnapshotFiles.of(table, snapshot, schema, filter, columns);
+    } catch (RuntimeException e) {
+      throw StoreFailure.listing(table.name(), e);
+    }
+  }
+
+  /**
+   * Iceberg looks up names of statistics in the columns that the table had then, and names in
+   * filters, too, unless the snapshot is the head of main.
+   */
+  private List<FileScanTask> byIceberg(long snapshotId) {
     Schema then = SnapshotUtil.schemaFor(table, snapshotId);
     Snapshot head = table.currentSnapshot();
     boolean isHead = head != null && head.snapshotId() == snapshotId;
     return planned(table.newScan().useSnapshot(snapshotId), then, isHead ? table.schema() : then);
-  }
-
-  /** The same for a query, of which others may follow: all files of the snapshot are kept. */
-  public List<FileScanTask> forQuery(long snapshotId) {
-    Snapshot snapshot = table.snapshot(snapshotId);
-    SnapshotFiles kept = SnapshotFiles.ofProcess();
-    if (statistics == null || !kept.areFew(snapshot, statistics)) {
-      return at(snapshotId);
-    }
-    OlderDefinition.check(table, snapshot);
-    FileListing all = new FileListing(table, schema, Expressions.alwaysTrue(), statistics);
-    List<FileScanTask> files = kept.of(snapshot, statistics, () -> all.at(snapshotId));
-    return files.stream().filter(new FileMatcher(schema, filter)::mayMatch).toList();
   }
 
   /**

@@ -157,7 +157,7 @@ public final class ReadPlanner {
     }
     List<FileScanTask> tasks = new ArrayList<>(overlays.tasks());
     if (snapshotId != null) {
-      tasks.addAll(0, listing().forQuery(snapshotId));
+      tasks.addAll(0, listing().at(snapshotId));
     }
     return tasks;
   }
@@ -289,7 +289,7 @@ public final class ReadPlanner {
       List<FileScanTask> tasks = new ArrayList<>();
       Map<String, Overlay> byLocation = new HashMap<>();
       for (Overlay overlay : overlays) {
-        List<FileScanTask> own = listing.forQuery(overlay.snapshotId());
+        List<FileScanTask> own = listing.at(overlay.snapshotId());
         own.forEach(task -> byLocation.put(task.file().location(), overlay));
         tasks.addAll(own);
       }

@@ -8,6 +8,7 @@ import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.ManifestRewrite;
 import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.RetentionPolicy;
+import io.keylake.tables.manifests.ManifestLayout;
 import io.keylake.tables.outcomes.CertainOperations;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -27,11 +28,6 @@ import org.jspecify.annotations.Nullable;
  * deleted, as the table's {@link RetentionPolicy} says.
  */
 public final class Housekeeping {
-  /**
-   * A plan opens the manifests of all buckets; beyond so many they are written again, by bucket.
-   */
-  private static final int MOST_MANIFESTS = 200;
-
   private Housekeeping() {}
 
   /**
@@ -141,11 +137,15 @@ public final class Housekeeping {
     CatalogUtil.deleteFiles(table.io(), files, "file", true);
   }
 
+  /** A plan opens the manifests of commits whatever it reads, so many of them are written again. */
   private static boolean rewriteManifests(Table table) {
     Snapshot head = table.currentSnapshot();
-    return head != null
-        && head.allManifests(table.io()).size() > MOST_MANIFESTS
-        && Lineage.of(table, head.snapshotId()).isKnown()
-        && new Commits(table).make(new ManifestRewrite()).isCommitted();
+    if (head == null || !Lineage.of(table, head.snapshotId()).isKnown()) {
+      return false;
+    }
+    return ManifestLayout.of(table, head.dataManifests(table.io()))
+        .due()
+        .map(due -> new Commits(table).make(new ManifestRewrite(due)).isCommitted())
+        .orElse(false);
   }
 }

@@ -47,6 +47,10 @@ class PromptOperationsTest {
                 definition.sortOrder(schema),
                 "memory://orders",
                 definition.properties(Map.of())));
+    // as another process has written it
+    String location = "memory://orders/metadata/another.metadata.json";
+    store.addFile(location, content());
+    newest.set(location);
   }
 
   /** A store that fails as often as there are failures, and then answers. */
@@ -90,6 +94,16 @@ class PromptOperationsTest {
           }
         },
         files);
+  }
+
+  @Test
+  void whatThisProcessHasWrittenIsNotReadAgain() {
+    TableOperations table = opened();
+    TableMetadata before = table.refresh();
+    store.reads = 0;
+    table.commit(before, TableMetadata.buildFrom(before).setProperties(Map.of("a", "b")).build());
+    assertEquals("b", opened().refresh().properties().get("a"));
+    assertEquals(0, store.reads);
   }
 
   private static RuntimeException said(int status) {

@@ -13,13 +13,13 @@ import java.util.Random;
 import java.util.TreeMap;
 
 /** Random commits to a table in memory, and all rows that they leave, by the law. */
-final class RandomWrites {
+public final class RandomWrites {
   private static final List<String> LEAVES = List.of("l", "t", "a", "b", "g", "d");
 
   private RandomWrites() {}
 
   /** Commits to the table, and gives every key that was written, in key order. */
-  static List<StoredRow> commit(Random random, MemoryTable table, String versions) {
+  public static List<StoredRow> commit(Random random, MemoryTable table, String versions) {
     boolean isCompound = table.schema.key().size() > 1;
     Clock clock = new Clock(random, versions);
     List<List<WrittenRow>> written = new ArrayList<>();
