@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from keylake.conditions import Comparison, Condition, IsNull, Joined, Membership, Negated, Sign, Value
+from keylake.conditions import MOST_DIGITS, Comparison, Condition, IsNull, Joined, Membership, Negated, Sign, Value
 
 _OPPOSITE: dict[Sign, Sign] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _PREDICATES: dict[Sign, type[ice.BooleanExpression]] = {
@@ -117,7 +117,8 @@ def _beyond(column: str, sign: Sign, *, is_above: bool) -> ice.BooleanExpression
 
 def _decimal(value: Value, type_: DecimalType) -> Decimal:
     exact = Decimal(str(value))
-    fitted = round(exact, type_.scale) if exact.is_finite() else exact
+    with localcontext(Context(prec=2 * MOST_DIGITS)):  # Python's own context rounds to 28 digits
+        fitted = round(exact, type_.scale) if exact.is_finite() else exact
     if fitted != exact:
         raise ValueError(f"{value!r} has more than the {type_.scale} digits behind the point of {type_}")
     return fitted
