@@ -4,6 +4,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from keylake._definition.columns import Column, ColumnGroup, Versions
+from keylake._definition.indexes import Bloom
 from keylake._definition.listed import ListedTable
 from keylake._definition.spec import TableSpec
 from keylake._joins.joins import join
@@ -134,6 +135,8 @@ __all__ = [
     "connect", "Lake", "KeyedTable", "ListedTable", "CacheUse",
     # a table as a class, or as a value
     "Table", "key", "ordering", "column", "group", "TableSpec", "Column", "ColumnGroup", "Versions",
+    # indices of values
+    "Bloom",
     # conditions on columns
     "col", "Condition",
     # types of columns

@@ -17,6 +17,7 @@ from keylake._table.condition import CheckVerbs, ConditionVerbs
 from keylake._table.earlier_names import EarlierNames
 from keylake._table.experiments import Experiments, ExperimentVerbs, opened
 from keylake._table.files import Files
+from keylake._table.finding import FindVerbs
 from keylake._table.handle import Handle, Verbs
 from keylake._table.history import Commits, HistoryVerbs
 from keylake._table.layout import Layout, LayoutVerbs
@@ -35,6 +36,7 @@ class KeyedTable(
     WriteVerbs,
     JsonVerbs,
     ReadVerbs[Row],
+    FindVerbs[Row],
     ChangeVerbs,
     StreamVerbs,
     HistoryVerbs,

@@ -36,6 +36,7 @@ RETENTION = kl.RetentionPolicy()
 LIMITS = {
     "buckets of a table": MOST_BUCKETS,
     "digits of a decimal": MOST_DIGITS,
+    "indices of values": of_java("tables/indexes/ValueIndexes", "MOST"),
     "bytes of one part of a table's name": of_java("spark/catalog/TableNames", "MOST_BYTES"),
     "new columns of one `update_json`": kl.JsonMapping().most_new_columns,
     "different fields of the payloads": MOST_FIELDS,

@@ -16,7 +16,7 @@ class CacheUse(ShownFields):
     footers: 12 values in 46.9 KiB of at most 91.6 MiB, 30 of 42 questions answered
     """
 
-    cache: str  # metadata | manifests | footers | page_indexes | key_filters | selections | catalog_answers
+    cache: str  # metadata | manifests | footers | page_indexes | column_filters | selections | catalog_answers
     values: int
     bytes: int  # about
     most_bytes: int  # 0 for catalog_answers of a server that serves no catalog

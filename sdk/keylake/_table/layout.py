@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from keylake._definition.indexes import Bloom
 from keylake._display.html_table import ShownFields
 from keylake._maintenance.compaction import (
     BucketPicture,
@@ -147,6 +148,47 @@ class Layout(Namespace):
         check_type("policy", policy, RetentionPolicy | None, "a RetentionPolicy")
         text = None if policy is None else policy.to_json()
         return Cleaned(**self._handle.on_main.call("clean", policy=text)[0])
+
+    def indexes(self) -> tuple[Bloom, ...]:
+        """The indices of values that the table has.
+
+        Raises `TableNotFound` if the table is not there any more.
+
+        Example::
+
+            [index.column for index in profiles.layout.indexes()]
+        """
+        return tuple(Bloom(row["column"]) for row in self._handle.on_main.call("indexes"))
+
+    def add_index(self, index: Bloom) -> tuple[Bloom, ...]:
+        """Give a column an index, and return all that the table has. No file is touched, and writers go on.
+
+        Files that are written from now on have it; older ones get it when they are compacted, at once by
+        `compact("full")`. A column keeps its index when it is renamed. A table has up to 8.
+
+        Raises `DefinitionError` for a column that cannot have an index: one of the key, whose columns have filters
+        anyway, one of another type, one that accumulates, one too many, or one that is not there.
+
+        Example::
+
+            profiles.layout.add_index(kl.Bloom("device"))
+        """
+        check_type("index", index, Bloom, "a kl.Bloom, such as kl.Bloom('device')")
+        rows = self._handle.on_main.call("add_index", column=index.column)
+        return tuple(Bloom(row["column"]) for row in rows)
+
+    def drop_index(self, column: str) -> tuple[Bloom, ...]:
+        """Take the index of a column back, and return those that are left. Filters in files stay until a compaction.
+
+        Raises `DefinitionError` if the column has no index.
+
+        Example::
+
+            profiles.layout.drop_index("device")
+        """
+        check_type("column", column, str, "the name of a column")
+        rows = self._handle.on_main.call("drop_index", column=column)
+        return tuple(Bloom(row["column"]) for row in rows)
 
     def change_buckets(self, buckets: int) -> BucketChange:
         """Spread what is written from now on over more buckets, a multiple of those there are. No file is touched.

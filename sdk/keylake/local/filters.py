@@ -51,6 +51,11 @@ class Filter:
         return cls(bound, layout)
 
     @property
+    def conjuncts(self) -> Iterator[ice.BooleanExpression]:
+        """The conditions that all have to be true."""
+        return _conjuncts(self.expression)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it looks at."""
         return tuple(dict.fromkeys(each.term.ref().field.name for each in _predicates(self.expression)))
@@ -74,7 +79,7 @@ class Filter:
     def may_have(self, file: StoredFile) -> bool:
         """A file can have keys for which the filter is true."""
         key = [field.name for field in self.layout.key]
-        for each in _conjuncts(self.expression):
+        for each in self.conjuncts:
             if isinstance(each, ice.BoundLiteralPredicate) and each.term.ref().field.name in key:
                 at = key.index(each.term.ref().field.name)
                 if not _is_possible(each, file.lower[at], file.upper[at]):

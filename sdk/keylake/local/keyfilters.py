@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
@@ -100,13 +100,15 @@ class KeyHashes:
         """
         known = (column, physical, length)
         if known not in self._known:
-            self._known[known] = _hashes(self._keys.columns[column], physical, length)
+            values: Any = self._keys.columns[column]
+            plain = values.tolist() if isinstance(values, np.ndarray) else values.to_pylist()
+            self._known[known] = hashes_of(plain, physical, length)
         hashes = self._known[known]
         return None if hashes is None else hashes[which]
 
 
-def _hashes(column: Any, physical: str, length: int) -> Hashes | None:
-    values: list[Any] = column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+def hashes_of(values: Sequence[Any], physical: str, length: int) -> Hashes | None:
+    """The hashes of values as a column of a physical type has them; None where it cannot have one of them."""
     found = [_bytes(value, _WIDTHS.get(physical, length)) for value in values]
     if any(each is None for each in found):
         return None

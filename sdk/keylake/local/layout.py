@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import pyarrow as pa
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import IdentityTransform
@@ -13,6 +15,7 @@ from pyiceberg.types import NestedField, StructType
 
 from keylake._definition.names import SPEC_PROPERTY
 from keylake._definition.spec import TableSpec
+from keylake._values.arrow_types import empty_table, natural
 from keylake.errors import DefinitionError, NotKeyed, Unsupported
 from keylake.local import names
 from keylake.local.damage import damaged_definition, facts, first_line
@@ -51,6 +54,11 @@ class Layout:
     def sort_key(self) -> tuple[NestedField, ...]:
         """The columns that files are sorted by."""
         return self.key if self.group is None else (self.group, *self.key)
+
+    def empty(self, names: Sequence[str]) -> Any:
+        """An Arrow table with some of the columns and no rows."""
+        fields = [pa.field(name, natural(self.fields[name].field_type), name not in self.spec.key) for name in names]
+        return empty_table(pa.schema(fields))
 
     @property
     def ordering(self) -> NestedField | None:

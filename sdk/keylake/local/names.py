@@ -52,6 +52,7 @@ HARMLESS = (
     "keylake.trigger.",
     "keylake.replaced.",
     "keylake.copy.",
+    "keylake.indexed_since",
 )
 KNOWN = (
     SPEC_PROPERTY,

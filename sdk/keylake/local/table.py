@@ -5,9 +5,8 @@
 from __future__ import annotations
 
 import datetime
-import getpass
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any, Generic
@@ -22,9 +21,9 @@ from keylake._definition.table_names import name_parts
 from keylake._rows.business_time import BusinessTime
 from keylake._rows.intention import Intention
 from keylake._rows.rows import Rows
+from keylake._table.finding import condition_of
 from keylake._table.handle import snapshot_id_of
 from keylake._table.reads import Row, one_key
-from keylake._values.arrow_types import empty_table, natural
 from keylake.checks import CheckLevel, CheckReport, checked_level
 from keylake.errors import SchemaMismatch, TableNotFound, check_count, check_type
 from keylake.local.accumulators import check_accumulator
@@ -36,6 +35,7 @@ from keylake.local.decisions import NOWHERE
 from keylake.local.files import by_bucket
 from keylake.local.filters import Filter, Where
 from keylake.local.history import commits_of
+from keylake.local.indexes import IndexProbes, indexes_of
 from keylake.local.layout import Layout
 from keylake.local.lookups import Lookup, Sought
 from keylake.local.merging import Merge
@@ -115,11 +115,12 @@ class LocalTable(Generic[Row]):
         chosen = None if where is None else Filter.of(where, plan.layout)
         read = names if chosen is None else tuple(dict.fromkeys((*names, *chosen.columns)))
         merge = self._merge(plan.layout, read)
-        pieces = [_empty(plan.layout, read)]
+        pieces = [plan.layout.empty(read)]
+        probes = IndexProbes.of(chosen, self._plans.table, plan.layout, self._parquet)
         for files in by_bucket(plan.files).values():
             wanted = [file for file in files if chosen is None or chosen.may_have(file)]
-            if wanted:
-                rows = merge.rows([WholeFile(file, self._parquet, self._plans.table.io) for file in wanted])
+            if wanted and probes.may_pass(wanted):
+                rows = merge.rows([WholeFile(file, self._parquet, probes.io) for file in wanted])
                 pieces.append(rows if chosen is None else chosen.of_rows(rows))
         return MergedRows(pa.concat_tables(pieces).select(list(names)), self._models.unchecked(plan.layout))
 
@@ -185,6 +186,30 @@ class LocalTable(Generic[Row]):
             read = rows.to_pylist()
         found = iter(model.from_rows(read[place] for place in places if place != NOWHERE))
         return [None if place == NOWHERE else next(found) for place in places]
+
+    def find(
+        self,
+        values: Mapping[str, object] | None = None,
+        /,
+        *,
+        at: At | None = None,
+        as_of: BusinessTime | None = None,
+        branch: str | None = None,
+        **columns: object,
+    ) -> list[Row]:
+        """The rows with some values, in no order. One of their columns at least has an index, or is of the key.
+
+        Raises `DefinitionError` if none has an index, `SchemaMismatch` for a column that the table does not have,
+        `BadRows` for None, and otherwise the errors of `read`, such as `Unsupported` and `StoreFailed`.
+
+        Example::
+
+            profiles.find(device="d-17")
+        """
+        layout = self._plans.layout()
+        indexes = indexes_of(self._plans.table, layout)
+        condition = condition_of(layout.spec, {**(values or {}), **columns}, indexes)
+        return self.read(where=condition, at=at, as_of=as_of, branch=branch).rows()
 
     def changes(
         self,
@@ -335,10 +360,10 @@ class LocalTable(Generic[Row]):
         check_type("stream", intention.stream, str | None, "the name of a stream")
         table = loaded(self._plans.table, self._name)
         # The commands that read, and services that only read, do not wait for the writer.
-        from keylake.local.writing.small_write import SmallWrite
+        from keylake.local.writing.small_write import SmallWrite, user
 
         try:
-            return SmallWrite(self._name, table, branch or "main", replace(intention, writer=_user())).made(rows)
+            return SmallWrite(self._name, table, branch or "main", replace(intention, writer=user())).made(rows)
         finally:
             self._plans.changed_here()
 
@@ -372,16 +397,3 @@ def _opened_again(place: Place, name: str, model: type[Row] | None) -> LocalTabl
     except (NoSuchTableError, NoSuchNamespaceError):
         raise TableNotFound(f"{name} is not in the catalog {catalog.name!r} any more.") from None
     return LocalTable(table, name, model, files)
-
-
-def _user() -> str | None:
-    """The name of the user who writes, for the history; None where the system does not know it."""
-    try:
-        return getpass.getuser()
-    except (ImportError, KeyError, OSError):
-        return None
-
-
-def _empty(layout: Layout, names: Sequence[str]) -> Any:
-    fields = [pa.field(name, natural(layout.fields[name].field_type), name not in layout.spec.key) for name in names]
-    return empty_table(pa.schema(fields))

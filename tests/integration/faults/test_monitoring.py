@@ -62,7 +62,7 @@ def test_caches_say_what_they_keep_and_how_often_they_answered(lake: kl.Lake) ->
     first = {use.cache: use for use in lake.cache()}
     assert table.to_arrow().num_rows == 10
     second = {use.cache: use for use in lake.cache()}
-    kinds = ("metadata", "manifests", "footers", "page_indexes", "key_filters", "selections", "catalog_answers")
+    kinds = ("metadata", "manifests", "footers", "page_indexes", "column_filters", "selections", "catalog_answers")
     assert tuple(second) == kinds
     for name in ("metadata", "manifests", "footers", "selections"):
         assert 0 < second[name].bytes <= second[name].most_bytes, name
@@ -72,7 +72,7 @@ def test_caches_say_what_they_keep_and_how_often_they_answered(lake: kl.Lake) ->
         assert after is not None
         assert after > before, name
         assert second[name].misses is not None
-    assert second["key_filters"].hits is None  # not counted
+    assert second["column_filters"].hits is None  # not counted
     assert "of at most" in str(second["footers"])
     rows = lake.sql(f"CALL {lake.catalog}.system.cache()").collect()
     assert [row["cache"] for row in rows] == list(kinds)

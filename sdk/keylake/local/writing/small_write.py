@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import getpass
 import time
 import uuid
 from collections.abc import Iterator
@@ -157,3 +158,11 @@ def _written_schema(schema: Schema, layout: Layout) -> Schema:
     hidden = {"_merge_info", "_bucket", "_group"}
     ids = {each.field_id for each in layout.fields.values()}
     return Schema(*(each for each in schema.fields if each.field_id in ids or each.name in hidden))
+
+
+def user() -> str | None:
+    """The name of the user who writes, for the history; None where the system does not know it."""
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):
+        return None

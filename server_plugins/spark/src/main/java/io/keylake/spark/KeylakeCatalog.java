@@ -330,16 +330,18 @@ public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog 
     Table table = loadTable(ident);
     for (TableChange change : changes) {
       KeyedProperties.checkChanged(ident, table instanceof KeyedTable, change);
-      if (table instanceof KeyedTable keyed) {
-        places.check(keyed.table(), change);
-      }
     }
-    if (table instanceof KeyedTable keyed) {
-      keyed.checkIsNoExperiment("properties and no columns that change");
+    if (!(table instanceof KeyedTable keyed)) {
+      return watched(ident, keyedIfSo(super.alterTable(ident, changes)));
     }
-    return table instanceof KeyedTable keyed && ColumnChanges.make(keyed.table(), ident, changes)
-        ? loadTable(ident)
-        : watched(ident, keyedIfSo(super.alterTable(ident, changes)));
+    List.of(changes).forEach(change -> places.check(keyed.table(), change));
+    keyed.checkIsNoExperiment("properties and no columns that change");
+    KeyedProperties.checkIndexes(keyed.table(), changes);
+    if (!ColumnChanges.make(keyed.table(), ident, changes)) {
+      super.alterTable(ident, changes);
+      KeyedProperties.noteIndexes(keyed.table(), changes);
+    }
+    return loadTable(ident);
   }
 
   @Override

@@ -7,17 +7,21 @@ import io.keylake.spark.extension.Guests;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.compaction.CompactionPolicy;
 import io.keylake.tables.history.RetentionPolicy;
+import io.keylake.tables.indexes.ValueIndexes;
 import io.keylake.tables.isolation.Isolation;
 import io.keylake.tables.isolation.Retries;
+import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.Reducer;
 import io.keylake.tables.spec.SpecProperties;
 import io.keylake.tables.spec.TableSpec;
 import io.keylake.tables.storage.WriteProperties;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.apache.iceberg.Schema;
+import org.apache.iceberg.Table;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
@@ -126,6 +130,37 @@ public final class KeyedProperties {
     } else if (isKeyed && !POLICIES.contains(name)) {
       throw unknown(name);
     }
+  }
+
+  /** Refuses indices of values that a keyed table cannot have. */
+  public static void checkIndexes(Table table, TableChange... changes) {
+    Map<String, String> properties = new HashMap<>(table.properties());
+    for (TableChange change : changes) {
+      if (change instanceof TableChange.SetProperty set) {
+        properties.put(set.property(), set.value());
+      }
+    }
+    if (areOfIndexes(changes)) {
+      KeyedSchema schema = KeyedSchema.of(table);
+      ValueIndexes.check(properties, schema.spec(), schema.visible());
+    }
+  }
+
+  /** Notes since when a table has the indices that a statement has added. */
+  public static void noteIndexes(Table table, TableChange... changes) {
+    if (areOfIndexes(changes)) {
+      ValueIndexes.note(table);
+    }
+  }
+
+  private static boolean areOfIndexes(TableChange... changes) {
+    return Arrays.stream(changes)
+        .map(
+            change ->
+                change instanceof TableChange.SetProperty set
+                    ? set.property()
+                    : change instanceof TableChange.RemoveProperty remove ? remove.property() : "")
+        .anyMatch(name -> name.startsWith(ValueIndexes.PREFIX));
   }
 
   /** The reducers that a statement sets, by column; empty for other statements. */

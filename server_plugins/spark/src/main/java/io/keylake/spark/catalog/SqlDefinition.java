@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
 import io.keylake.spark.engine.SessionSettings;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.indexes.ValueIndexes;
 import io.keylake.tables.spec.SpecProperties;
 import io.keylake.tables.spec.SpecProperties.Clauses;
 import io.keylake.tables.spec.TableDefinition;
@@ -87,9 +88,14 @@ public final class SqlDefinition {
    */
   public static @Nullable TableDefinition of(TableInfo info) {
     KeyedProperties.checkCreated(info.properties(), isOne(info));
-    if (isOne(info)) {
-      return ofClauses(info);
+    TableDefinition definition = isOne(info) ? ofClauses(info) : ofProperty(info);
+    if (definition != null) {
+      ValueIndexes.check(info.properties(), definition.spec(), definition.columns());
     }
+    return definition;
+  }
+
+  private static @Nullable TableDefinition ofProperty(TableInfo info) {
     checkPlain(info);
     String spec = info.properties().get(TableSpec.PROPERTY);
     if (spec == null) {

@@ -5,6 +5,7 @@ import io.keylake.spark.keys.ColumnTypes;
 import io.keylake.spark.keys.LookupKey;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileFilter;
+import io.keylake.spark.read.indexes.IndexProbes;
 import io.keylake.spark.read.merge.KeyVersions;
 import io.keylake.spark.read.merge.StoredVersion;
 import io.keylake.spark.read.scan.PushedFilters;
@@ -74,7 +75,7 @@ record RowHistory(ReadTask task, KeyVersions versions, Map<String, FileOrigins.O
           new ReadTask(
               schema,
               output,
-              new ReadTask.Filters(filter, filter, List.of()),
+              new ReadTask.Filters(filter, filter, IndexProbes.NONE, List.of()),
               true,
               DataFiles.BATCH_ROWS);
       this.planner = planner(table, filters);

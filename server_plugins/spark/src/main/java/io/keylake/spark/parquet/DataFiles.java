@@ -1,7 +1,7 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.spark.columnfilters.AskedFile;
 import io.keylake.spark.integrity.PageChecksums;
-import io.keylake.spark.keyfilters.AskedFile;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.IOException;
@@ -128,6 +128,30 @@ public final class DataFiles {
     Opened opened = open(file);
     opened.stream().close();
     return opened.footer();
+  }
+
+  /** A file stores a column, whatever its name was then. */
+  public boolean hasColumn(StoredFile file, int field) throws IOException {
+    return footer(file).getFileMetaData().getSchema().getFields().stream()
+        .anyMatch(column -> column.getId() != null && column.getId().intValue() == field);
+  }
+
+  /** A file may have rows that pass a filter, as far as its filters of columns tell. */
+  public boolean mayHave(StoredFile file, FileFilter filter) throws IOException {
+    Opened opened = open(file);
+    try {
+      FilterPredicate predicate = filter.on(opened.footer().getFileMetaData().getSchema());
+      return !opened.asked(predicate).footer().getBlocks().isEmpty();
+    } catch (RuntimeException e) {
+      throw StoreFailure.reading(file.location(), e);
+    } finally {
+      opened.stream().close();
+    }
+  }
+
+  /** Counts files whose rows are not looked at. */
+  public void leaveOut(int number) {
+    counters.filesLeftOut += number;
   }
 
   Opened open(StoredFile file) throws IOException {

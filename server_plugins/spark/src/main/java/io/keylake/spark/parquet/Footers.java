@@ -1,10 +1,10 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.spark.columnfilters.AskedFile;
+import io.keylake.spark.columnfilters.ColumnFilters;
 import io.keylake.spark.integrity.CheckedFooter;
 import io.keylake.spark.integrity.FooterChecksum;
 import io.keylake.spark.integrity.PageChecksums;
-import io.keylake.spark.keyfilters.AskedFile;
-import io.keylake.spark.keyfilters.KeyFilters;
 import io.keylake.tables.FileDamage;
 import io.keylake.tables.cache.BoundedCache;
 import io.keylake.tables.cache.CacheKind;
@@ -82,7 +82,7 @@ final class Footers {
       ParquetMetadata content,
       long begin,
       @Nullable FooterChecksum checksum,
-      @Nullable KeyFilters filters) {
+      @Nullable ColumnFilters filters) {
 
     /** The checksum of the indexes of pages alone. */
     @Nullable FooterChecksum ofIndexes() {
@@ -121,7 +121,7 @@ final class Footers {
           footer.endOfIndexes(),
           () -> INDEXES.get(place, () -> bytes(footer.endOfIndexes(), checksum, stream)));
     }
-    KeyFilters filters = footer.filters();
+    ColumnFilters filters = footer.filters();
     return new Known(
         footer.content(),
         filters == null ? null : new AskedFile(place.toString(), filters, stream::bytes));
@@ -177,7 +177,7 @@ final class Footers {
     CheckedFooter.check(footer.content(), file.rows(), file.bytes());
     CheckedFooter.checkName(footer.content().getFileMetaData(), file.location());
     ParquetMetadata content = shared(footer.content());
-    KeyFilters filters = footer.filters();
+    ColumnFilters filters = footer.filters();
     if (filters != null) {
       content.getBlocks().forEach(rowGroup -> hide(filters, rowGroup));
     }
@@ -201,15 +201,15 @@ final class Footers {
       }
     }
     ParquetMetadata footer = ParquetFileReader.readFooter(input, options, stream);
-    KeyFilters filters =
+    ColumnFilters filters =
         checksum == null
             ? null
-            : KeyFilters.of(footer.getFileMetaData().getKeyValueMetaData()).orElse(null);
+            : ColumnFilters.of(footer.getFileMetaData().getKeyValueMetaData()).orElse(null);
     return new Footer(footer, begin, checksum, filters);
   }
 
   /** Parquet's reader would read these filters as a whole, and take them as they are. */
-  private static void hide(KeyFilters filters, BlockMetaData rowGroup) {
+  private static void hide(ColumnFilters filters, BlockMetaData rowGroup) {
     for (ColumnChunkMetaData chunk : rowGroup.getColumns()) {
       if (chunk.getBloomFilterOffset() >= filters.begin()) {
         chunk.setBloomFilterOffset(NO_FILTER);
@@ -231,7 +231,7 @@ final class Footers {
   }
 
   private static long bytes(Footer footer) {
-    KeyFilters filters = footer.filters();
+    ColumnFilters filters = footer.filters();
     return BYTES_OF_FILE
         + (filters == null ? 0 : filters.bytesInMemory())
         + footer.content().getBlocks().stream()

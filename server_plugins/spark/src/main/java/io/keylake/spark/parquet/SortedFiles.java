@@ -1,10 +1,11 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.spark.columnfilters.WrittenFilters;
 import io.keylake.spark.integrity.CheckedFooter;
 import io.keylake.spark.integrity.ChecksummedOutput;
-import io.keylake.spark.keyfilters.WrittenKeys;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.buckets.BucketCounts;
+import io.keylake.tables.indexes.ValueIndexes;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Closeable;
 import java.io.IOException;
@@ -59,13 +60,14 @@ public final class SortedFiles implements Closeable {
   private final SortOrder order;
   private final long targetFileSize;
   private final Set<Integer> absent;
-  private final List<NestedField> key; // of which files have filters
+  private final List<NestedField> key; // columns of which files have filters
+  private final List<NestedField> indexed; // other columns of which files have filters
   private final List<DataFile> done = new ArrayList<>();
   private final List<InternalRow> first = new ArrayList<>(); // of the next file, until it is begun
   private long bytesOfFirst;
   private @Nullable StructLike partition; // of these
   private @Nullable DataWriter<InternalRow> writer;
-  private WrittenKeys keys; // of the file at hand
+  private WrittenFilters filters; // of the file at hand
   private @Nullable String location; // of the file at hand
   private long rows;
 
@@ -109,14 +111,9 @@ public final class SortedFiles implements Closeable {
             .collect(Collectors.toSet());
     this.order = schema.keyOrder(table);
     this.metrics = MetricsConfig.from(properties, table.schema(), order);
-    this.key = schema.key().stream().filter(field -> hasFilter(table, field)).toList();
-    this.keys = new WrittenKeys(key, this.stored);
-  }
-
-  /** The table does not say, by the property that Iceberg has, that a column shall have none. */
-  private static boolean hasFilter(Table table, NestedField key) {
-    String property = TableProperties.PARQUET_BLOOM_FILTER_COLUMN_ENABLED_PREFIX + key.name();
-    return !"false".equalsIgnoreCase(table.properties().get(property));
+    this.key = ValueIndexes.key(table.properties(), schema);
+    this.indexed = ValueIndexes.values(table.properties(), schema);
+    this.filters = new WrittenFilters(key, indexed, this.stored);
   }
 
   /** Files of a table that is not keyed: all of their columns are shown. */
@@ -131,7 +128,8 @@ public final class SortedFiles implements Closeable {
     this.order = table.sortOrder();
     this.metrics = MetricsConfig.from(table.properties(), stored, order);
     this.key = List.of();
-    this.keys = new WrittenKeys(key, stored);
+    this.indexed = List.of();
+    this.filters = new WrittenFilters(key, indexed, stored);
   }
 
   /**
@@ -154,7 +152,8 @@ public final class SortedFiles implements Closeable {
     this.targetFileSize = like.targetFileSize;
     this.absent = like.absent;
     this.key = like.key;
-    this.keys = new WrittenKeys(key, stored);
+    this.indexed = like.indexed;
+    this.filters = new WrittenFilters(key, indexed, stored);
   }
 
   /** Others of the same form, which are written at the same time. */
@@ -238,7 +237,7 @@ public final class SortedFiles implements Closeable {
   private void add(DataWriter<InternalRow> file, InternalRow row) {
     try {
       file.write(row);
-      keys.add(row);
+      filters.add(row);
     } catch (RuntimeException e) {
       throw StoreFailure.writing(table.name(), e);
     }
@@ -254,12 +253,15 @@ public final class SortedFiles implements Closeable {
 
   private DataWriter<InternalRow> opened(@Nullable StructLike partition, boolean areAll)
       throws IOException {
-    keys = new WrittenKeys(key, stored);
-    EncryptedOutputFile file = ChecksummedOutput.of(place(places, spec, partition), keys);
+    filters = new WrittenFilters(key, indexed, stored);
+    EncryptedOutputFile file = ChecksummedOutput.of(place(places, spec, partition), filters);
     location = file.encryptingOutputFile().location();
     Map<String, String> properties = new HashMap<>(table.properties());
     PageRows.limit(first.get(0), storedType).forEach(properties::putIfAbsent);
     Dictionaries.leftOut(first, areAll, stored).forEach(properties::putIfAbsent);
+    // Parquet's own writer would make filters as large as they may become.
+    Stream.concat(key.stream(), indexed.stream())
+        .forEach(field -> properties.put(ValueIndexes.PREFIX + field.name(), "false"));
     return EmptyConfiguration.during(
             () ->
                 FormatModelRegistry.<InternalRow, StructType>dataWriteBuilder(

@@ -3,14 +3,19 @@ package io.keylake.spark.procedures;
 import static io.keylake.spark.procedures.TableArgument.quoted;
 
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
+import io.keylake.tables.indexes.ValueIndexes;
 import io.keylake.tables.schema.ChangesJson;
 import io.keylake.tables.schema.SchemaChange;
+import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableDefinition;
 import java.util.List;
 import org.apache.iceberg.Table;
 
-/** The columns of a table. */
+/** The columns of a table, and their indices. */
 final class SchemaProcedures {
+  /** An index of the values of a column. */
+  private record IndexRow(String column, String kind) {}
+
   /** The definition of a table, as JSON. */
   private record SpecRow(String spec) {}
 
@@ -28,7 +33,40 @@ final class SchemaProcedures {
             "alter_columns",
             List.of(LocalProcedure.required("table"), LocalProcedure.required("changes")),
             SpecRow.class,
-            this::altered));
+            this::altered),
+        LocalProcedure.of(
+            "indexes",
+            List.of(LocalProcedure.required("table")),
+            IndexRow.class,
+            arguments -> indexes(tables.load(arguments))),
+        LocalProcedure.of(
+            "add_index",
+            List.of(LocalProcedure.required("table"), LocalProcedure.required("column")),
+            IndexRow.class,
+            this::indexed),
+        LocalProcedure.of(
+            "drop_index",
+            List.of(LocalProcedure.required("table"), LocalProcedure.required("column")),
+            IndexRow.class,
+            this::notIndexed));
+  }
+
+  private static List<IndexRow> indexes(Table table) {
+    return ValueIndexes.values(table.properties(), KeyedSchema.of(table)).stream()
+        .map(field -> new IndexRow(field.name(), "bloom"))
+        .toList();
+  }
+
+  private List<IndexRow> indexed(Arguments arguments) {
+    Table table = tables.load(arguments);
+    ValueIndexes.add(table, arguments.requiredText("column"));
+    return indexes(table);
+  }
+
+  private List<IndexRow> notIndexed(Arguments arguments) {
+    Table table = tables.load(arguments);
+    ValueIndexes.drop(table, arguments.requiredText("column"));
+    return indexes(table);
   }
 
   private List<SpecRow> described(Arguments arguments) {

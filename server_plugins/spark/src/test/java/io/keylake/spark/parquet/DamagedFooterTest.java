@@ -3,8 +3,8 @@ package io.keylake.spark.parquet;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.keylake.spark.columnfilters.WrittenFilters;
 import io.keylake.spark.integrity.ChecksummedOutput;
-import io.keylake.spark.keyfilters.WrittenKeys;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.IOException;
@@ -53,7 +53,7 @@ class DamagedFooterTest {
 
   private byte[] written() throws IOException {
     Path path = folder.resolve("whole.parquet");
-    WrittenKeys keys = new WrittenKeys(List.of(COLUMNS.get(0)), SCHEMA);
+    WrittenFilters keys = new WrittenFilters(List.of(COLUMNS.get(0)), List.of(), SCHEMA);
     FileAppender<InternalRow> file =
         Parquet.write(new ChecksummedOutput(IO.newOutputFile(path.toUri().toString()), keys))
             .schema(SCHEMA)

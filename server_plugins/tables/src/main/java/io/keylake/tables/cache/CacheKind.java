@@ -19,7 +19,7 @@ public enum CacheKind {
   /** Positions of the pages of columns. */
   PAGE_INDEXES("page_indexes", 128, null, null),
   /** Parts of filters of keys. */
-  KEY_FILTERS("key_filters", 64, null, null),
+  COLUMN_FILTERS("column_filters", 64, null, null),
   /** The rows of sections that win. */
   SELECTIONS("selections", 32, ReadTotal.SELECTION_HITS, ReadTotal.SELECTION_MISSES),
   /** Answers of the catalog for other engines, whose bytes a setting bounds. */

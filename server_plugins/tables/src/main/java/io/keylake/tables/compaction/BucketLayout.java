@@ -55,6 +55,7 @@ public record BucketLayout(List<Run> runs, Instant now, Map<Integer, Long> keys)
    * @param hasTombstones whether a row of it may hold one
    * @param hasWholeRows whether each row that is written has all columns
    * @param isOfFewer whether a file was written when the table had fewer buckets
+   * @param lacksIndex whether a file was written before the table had all of its indices
    */
   public record Run(
       long age,
@@ -62,6 +63,7 @@ public record BucketLayout(List<Run> runs, Instant now, Map<Integer, Long> keys)
       boolean hasTombstones,
       boolean hasWholeRows,
       boolean isOfFewer,
+      boolean lacksIndex,
       Settling settling,
       List<File> files) {
     public Run {
@@ -71,7 +73,8 @@ public record BucketLayout(List<Run> runs, Instant now, Map<Integer, Long> keys)
     /** The run with only those files. */
     Run of(Predicate<File> kept) {
       List<File> some = files.stream().filter(kept).toList();
-      return new Run(age, committedAt, hasTombstones, hasWholeRows, isOfFewer, settling, some);
+      return new Run(
+          age, committedAt, hasTombstones, hasWholeRows, isOfFewer, lacksIndex, settling, some);
     }
 
     Set<Integer> sections() {

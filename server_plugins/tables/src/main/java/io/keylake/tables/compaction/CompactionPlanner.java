@@ -8,6 +8,7 @@ import io.keylake.tables.compaction.BucketLayout.Run;
 import io.keylake.tables.compaction.CompactionRule.Pick;
 import io.keylake.tables.compaction.CompactionRule.Reason;
 import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.indexes.ValueIndexes;
 import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.planning.FileFacts;
 import io.keylake.tables.planning.PlannedFile;
@@ -57,6 +58,7 @@ public final class CompactionPlanner {
   private final @Nullable Snapshot snapshot;
   private final BucketCounts counts;
   private final int newest;
+  private final long unindexed; // the last commit whose files lack an index
   private final Map<Long, Instant> commitTimes = new HashMap<>();
 
   public CompactionPlanner(
@@ -87,6 +89,7 @@ public final class CompactionPlanner {
     this.snapshot = snapshotId == null ? null : table.snapshot(snapshotId);
     this.counts = BucketCounts.of(table);
     this.newest = schema.spec().buckets();
+    this.unindexed = ValueIndexes.lackedUntil(table);
     table.snapshots().forEach(each -> commitTimes.put(each.sequenceNumber(), committedAt(each)));
   }
 
@@ -200,6 +203,7 @@ public final class CompactionPlanner {
                     ofAge.stream().anyMatch(task -> hasTombstones(task.file())),
                     ofAge.stream().allMatch(task -> FileFacts.hasWholeRows(task.file(), schema)),
                     ofAge.stream().anyMatch(task -> counts.of(task.file()) < newest),
+                    ofAge.stream().anyMatch(task -> task.file().fileSequenceNumber() <= unindexed),
                     planner.settling(ofAge.get(0).file()),
                     ofAge.stream()
                         .map(task -> file(task, number(numbers, task.file())))
@@ -251,8 +255,9 @@ public final class CompactionPlanner {
    * The compaction of a pick; empty where all of the picked files would come out as they went in.
    */
   private Optional<Compaction> compaction(BucketCounts.Bucket bucket, Pick pick) {
-    boolean takesAll = pick.reason() == Reason.REBUCKET;
-    boolean drops = !takesAll && pick.dropsTombstones(policy);
+    boolean isMoved = pick.reason() == Reason.REBUCKET;
+    boolean takesAll = isMoved || pick.reason() == Reason.INDEX;
+    boolean drops = !isMoved && pick.dropsTombstones(policy);
     Set<Long> ages =
         pick.stretch().runs().stream().map(Run::age).collect(Collectors.toCollection(HashSet::new));
     Map<String, FileScanTask> picked =

@@ -110,6 +110,11 @@ public record CompactionPolicy(
         0);
   }
 
+  /** The policy merges whatever there is, however large. */
+  boolean isFull() {
+    return smallBytes == FULL.smallBytes;
+  }
+
   /** The same for a caller that does not wait for runs to become old. */
   public CompactionPolicy ofAllAges() {
     return with(settleShare, tombstoneSeconds, 0);

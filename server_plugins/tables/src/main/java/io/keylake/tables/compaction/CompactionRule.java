@@ -12,6 +12,7 @@ interface CompactionRule {
   List<CompactionRule> ALL =
       List.of(
           new RebucketRule(),
+          new IndexRule(),
           new FileCountRule(),
           new SupersededRule(),
           new SettleRule(),
@@ -49,6 +50,7 @@ interface CompactionRule {
   /** The check that wanted it. */
   enum Reason {
     REBUCKET,
+    INDEX,
     FILE_COUNT,
     SUPERSEDED,
     SETTLE,

@@ -63,7 +63,7 @@ class BoundedCacheTest {
     assertEquals(2, kind.size());
     assertEquals(hits + 1, kind.hits());
     assertEquals(misses + 2, kind.misses());
-    assertNull(CacheKind.KEY_FILTERS.hits());
+    assertNull(CacheKind.COLUMN_FILTERS.hits());
   }
 
   @Test

@@ -27,8 +27,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 /**
  * A picture is written as its runs, oldest first: "bytes/section,section" with a row a byte, or
  * "bytes" alone in section 0; "*" after it for tombstones, "?" for partial rows, "+" where it is
- * settled, "~" where that was in vain, and "^" where the table had fewer buckets. A pick is "reason
- * from-to".
+ * settled, "~" where that was in vain, "^" where the table had fewer buckets, and "%" where it
+ * lacked an index. A pick is "reason from-to".
  */
 class CompactionRuleTest {
   private static final Instant NOW = Instant.parse("2026-01-31T00:00:00Z");
@@ -43,7 +43,7 @@ class CompactionRuleTest {
       boolean hasTombstones = run.endsWith("*");
       boolean hasWholeRows = !run.endsWith("?");
       Settling settling = run.endsWith("+") ? DONE : run.endsWith("~") ? IN_VAIN : NOT_YET;
-      String[] parts = run.replaceAll("[*?+~^]", "").split("/");
+      String[] parts = run.replaceAll("[*?+~^%]", "").split("/");
       long bytes = Long.parseLong(parts[0]);
       String[] sections = parts.length == 1 ? new String[] {"0"} : parts[1].split(",");
       int age = runs.size() + 1;
@@ -66,6 +66,7 @@ class CompactionRuleTest {
               hasTombstones,
               hasWholeRows,
               run.endsWith("^"),
+              run.endsWith("%"),
               settling,
               files));
     }
@@ -124,6 +125,23 @@ class CompactionRuleTest {
     }
     Optional<Pick> settling = CompactionRule.first(layout(runs), CompactionPolicy.SETTLE);
     assertFalse(shown(settling).startsWith("rebucket"), "what settles writes no data again");
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          one run without the index             | 100%                              | index 0-1
+          a run without it among others         | 90 9% 9                           | index 0-3
+          after a division                      | 90% 9^                            | rebucket 1-2
+          """)
+  void runsFromBeforeAnIndexAreWrittenAgainWhereAllIsMerged(
+      String title, String runs, String expected) {
+    assertEquals(expected, shown(CompactionRule.first(layout(runs), CompactionPolicy.FULL)));
+    assertFalse(shown(CompactionRule.first(layout(runs), SMALL)).startsWith("index"));
+    Optional<Pick> settling = CompactionRule.first(layout(runs), CompactionPolicy.SETTLE);
+    assertFalse(shown(settling).startsWith("index"), "what settles writes no data again");
   }
 
   @Test
@@ -257,7 +275,7 @@ class CompactionRuleTest {
       for (int day = 0; day < 60; day++) {
         long bytes = 1 + random.nextInt(random.nextInt(4) == 0 ? 200 : 12);
         File file = new File("f" + day, bytes, bytes, 0, 1, random.nextInt(3));
-        runs.add(new Run(day, NOW, false, true, false, NOT_YET, List.of(file)));
+        runs.add(new Run(day, NOW, false, true, false, false, NOT_YET, List.of(file)));
         int merges = 0;
         for (Optional<Pick> pick = pick(runs); pick.isPresent(); pick = pick(runs)) {
           merge(runs, pick.get());
@@ -309,6 +327,7 @@ class CompactionRuleTest {
             NOW,
             false,
             true,
+            false,
             false,
             NOT_YET,
             all < 100 ? List.of(new File("m", all, all, 0, 1, 0)) : files));

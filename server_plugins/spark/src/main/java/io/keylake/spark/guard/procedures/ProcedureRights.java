@@ -56,11 +56,13 @@ final class ProcedureRights {
               of(Right.CREATE, "create_table", "create_table_like", "register", "register_table"),
               of(
                   Right.ALTER,
+                  "add_index",
                   "alter_columns",
                   "change_buckets",
                   "create_experiment",
                   "drop_branch",
                   "drop_experiment",
+                  "drop_index",
                   "ensure_branch"),
               of(
                   Right.PUBLISH,

@@ -37,7 +37,11 @@ public final class BucketRows implements Closeable {
         if (!sections.hasNext()) {
           return null;
         }
-        open = SectionReader.open(task, read, sections.next(), partition, files);
+        SectionPlan next = sections.next();
+        if (!task.filters().onIndexes().mayPass(next, files)) {
+          continue;
+        }
+        open = SectionReader.open(task, read, next, partition, files);
         section = open;
       }
       ColumnarBatch batch = open.next();

@@ -141,7 +141,7 @@ final class KeyedScan
             && statement == null
             && request.filters().nameOneKey(schema);
     return isOfOneKey && plan().files() <= mostFiles && plan().bytesOfOneKey() <= mostBytes
-        ? new Lookup(description(), request.task(schema), bucketsOfOneKey(), table.io())
+        ? new Lookup(description(), request.task(table, schema), bucketsOfOneKey(), table.io())
         : null;
   }
 
@@ -191,7 +191,7 @@ final class KeyedScan
   @Override
   public PartitionReaderFactory createReaderFactory() {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
-    ReadTask task = request.task(schema);
+    ReadTask task = request.task(table, schema);
     return new BucketReaderFactory(task, context.broadcast(SerializableTable.copyOf(table)));
   }
 
@@ -321,7 +321,7 @@ final class KeyedScan
   /** The number of sections, or slices of them, that the tasks are expected to read in each way. */
   private synchronized String strategies() {
     if (strategies == null) {
-      ReadFacts read = ReadFacts.of(request.task(schema));
+      ReadFacts read = ReadFacts.of(request.task(table, schema));
       Map<String, Long> sections =
           parts().stream()
               .flatMap(bucket -> bucket.sections().stream())

@@ -3,9 +3,11 @@ package io.keylake.spark.read.scan;
 import io.keylake.merge.MergeRules;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileFilter;
+import io.keylake.spark.read.indexes.IndexProbes;
 import io.keylake.spark.read.task.OutputColumn;
 import io.keylake.spark.read.task.OutputColumn.Source;
 import io.keylake.spark.read.task.ReadTask;
+import io.keylake.tables.indexes.ValueIndexes;
 import io.keylake.tables.planning.ReadPlan;
 import io.keylake.tables.planning.ReadPlanner;
 import io.keylake.tables.planning.request.ReadScope;
@@ -111,13 +113,14 @@ record ScanRequest(
   }
 
   /** The part of the request that every task is told. */
-  ReadTask task(KeyedSchema schema) {
+  ReadTask task(Table table, KeyedSchema schema) {
     return new ReadTask(
         schema,
         output(schema),
         new ReadTask.Filters(
             FileFilter.of(filters.keyFilters(), schema.sortKey()),
             FileFilter.of(filters.filters(), schema.table().columns()),
+            IndexProbes.of(ValueIndexes.values(table.properties(), schema), filters.valueFilters()),
             filters.rowTests()),
         isOrdered(),
         DataFiles.BATCH_ROWS);

@@ -6,6 +6,7 @@ import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileColumns;
 import io.keylake.spark.parquet.FileFilter;
 import io.keylake.spark.parquet.RowChoice;
+import io.keylake.spark.read.indexes.IndexProbes;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
@@ -38,12 +39,15 @@ public record ReadTask(
    * @param onKeys for files whose rows compete: every version of a row has the same key, so it
    *     drops all of them or none
    * @param onRows on keys and values, for files whose rows are the answer as they stand
+   * @param onIndexes for sections, each as a whole
    * @param onMerged what merged rows must satisfy, the strictest test first: one is enough, since
    *     Spark tests them again
    */
-  public record Filters(FileFilter onKeys, FileFilter onRows, List<Expression> onMerged)
+  public record Filters(
+      FileFilter onKeys, FileFilter onRows, IndexProbes onIndexes, List<Expression> onMerged)
       implements Serializable {
-    static final Filters NONE = new Filters(FileFilter.NONE, FileFilter.NONE, List.of());
+    static final Filters NONE =
+        new Filters(FileFilter.NONE, FileFilter.NONE, IndexProbes.NONE, List.of());
 
     public boolean areNone() {
       return onKeys.isNone() && onRows.isNone();

@@ -12,6 +12,7 @@ import io.keylake.merge.StoredRow;
 import io.keylake.merge.WrittenRow;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileFilter;
+import io.keylake.spark.read.indexes.IndexProbes;
 import io.keylake.spark.read.merge.ParquetTable.KeyForm;
 import io.keylake.spark.read.task.ReadTask;
 import io.keylake.tables.planning.BucketPlan;
@@ -51,7 +52,7 @@ class SieveTest {
   private static ReadTask filtered(ParquetTable table, List<String> columns, Expression filter) {
     ReadTask all = table.task(columns);
     ReadTask.Filters filters =
-        new ReadTask.Filters(FileFilter.NONE, FileFilter.NONE, List.of(filter));
+        new ReadTask.Filters(FileFilter.NONE, FileFilter.NONE, IndexProbes.NONE, List.of(filter));
     return new ReadTask(all.schema(), all.output(), filters, true, all.batchRows());
   }
 

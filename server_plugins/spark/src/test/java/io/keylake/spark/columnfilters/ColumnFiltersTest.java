@@ -1,4 +1,4 @@
-package io.keylake.spark.keyfilters;
+package io.keylake.spark.columnfilters;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -49,7 +49,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class KeyFiltersTest {
+class ColumnFiltersTest {
   private static final List<NestedField> KEY =
       List.of(
           NestedField.required(1, "i", Types.IntegerType.get()),
@@ -91,7 +91,7 @@ class KeyFiltersTest {
     return Decimal.apply(new scala.math.BigDecimal(BigDecimal.valueOf(unscaled, 2)), precision, 2);
   }
 
-  private Path written(int rows, BytesBeforeFooter more, WrittenKeys keys) throws IOException {
+  private Path written(int rows, BytesBeforeFooter more, WrittenFilters keys) throws IOException {
     Path path = folder.resolve("file-%d.parquet".formatted(folder.toFile().list().length));
     try (FileAppender<InternalRow> file =
         Parquet.write(new ChecksummedOutput(IO.newOutputFile(path.toUri().toString()), more))
@@ -111,7 +111,7 @@ class KeyFiltersTest {
   }
 
   private Path written(int rows) throws IOException {
-    WrittenKeys keys = new WrittenKeys(KEY, SCHEMA);
+    WrittenFilters keys = new WrittenFilters(KEY, List.of(), SCHEMA);
     return written(rows, keys, keys);
   }
 
@@ -173,7 +173,7 @@ class KeyFiltersTest {
 
   @Test
   void theFooterOfAFileSaysAllElseAsWithoutFilters() throws IOException {
-    WrittenKeys keys = new WrittenKeys(KEY, SCHEMA);
+    WrittenFilters keys = new WrittenFilters(KEY, List.of(), SCHEMA);
     byte[] without = footer(written(ROWS, BytesBeforeFooter.NONE, keys));
     FileMetaData with = decoded(footer(written(ROWS)));
     assertArrayEquals(encoded(decoded(without)), withoutChecksum(without));
@@ -184,7 +184,7 @@ class KeyFiltersTest {
               chunk.getMeta_data().unsetBloom_filter_offset();
               chunk.getMeta_data().unsetBloom_filter_length();
             });
-    with.getKey_value_metadata().removeIf(each -> each.getKey().equals(KeyFilters.NAME));
+    with.getKey_value_metadata().removeIf(each -> each.getKey().equals(ColumnFilters.NAME));
     assertEquals(decoded(without), with);
   }
 
@@ -216,7 +216,7 @@ class KeyFiltersTest {
   void fewRowsHaveNoFilter() throws IOException {
     try (ParquetFileReader file = opened(written(15))) {
       assertEquals(-1, file.getRowGroups().get(0).getColumns().get(0).getBloomFilterOffset());
-      assertFalse(file.getFileMetaData().getKeyValueMetaData().containsKey(KeyFilters.NAME));
+      assertFalse(file.getFileMetaData().getKeyValueMetaData().containsKey(ColumnFilters.NAME));
     }
   }
 
@@ -224,8 +224,8 @@ class KeyFiltersTest {
     static Question of(byte[] content, Path path) throws IOException {
       try (ParquetFileReader file = opened(path)) {
         List<Long> requests = new ArrayList<>();
-        KeyFilters filters =
-            KeyFilters.of(file.getFileMetaData().getKeyValueMetaData()).orElseThrow();
+        ColumnFilters filters =
+            ColumnFilters.of(file.getFileMetaData().getKeyValueMetaData()).orElseThrow();
         AskedFile asked =
             new AskedFile(
                 UUID.randomUUID().toString(),

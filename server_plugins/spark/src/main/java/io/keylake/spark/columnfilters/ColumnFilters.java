@@ -1,4 +1,4 @@
-package io.keylake.spark.keyfilters;
+package io.keylake.spark.columnfilters;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -19,7 +19,7 @@ import java.util.Optional;
  * @param begin of the filters, where the indexes of pages end
  * @param crcOfIndexes the CRC-32 of the indexes without the filters
  */
-public record KeyFilters(long begin, int crcOfIndexes, List<KeyFilter> filters) {
+public record ColumnFilters(long begin, int crcOfIndexes, List<ColumnFilter> filters) {
   /** The key in the footer's metadata. */
   public static final String NAME = "keylake.key_filters";
 
@@ -34,24 +34,24 @@ public record KeyFilters(long begin, int crcOfIndexes, List<KeyFilter> filters) 
   private static final int BYTES_OF_OBJECT = 24;
   private static final ObjectMapper JSON = new ObjectMapper();
 
-  public KeyFilters {
+  public ColumnFilters {
     filters = List.copyOf(filters);
   }
 
   /** The filters of a file; none where its writer has made none. */
-  public static Optional<KeyFilters> of(Map<String, String> metadata) throws FileDamage {
+  public static Optional<ColumnFilters> of(Map<String, String> metadata) throws FileDamage {
     String said = metadata.get(NAME);
     if (said == null) {
       return Optional.empty();
     }
     try {
       JsonNode json = JSON.readTree(said);
-      List<KeyFilter> filters = new ArrayList<>();
+      List<ColumnFilter> filters = new ArrayList<>();
       for (JsonNode each : json.required(FILTERS)) {
         List<Long> checksums = new ArrayList<>();
         each.required(CHECKSUMS).forEach(crc -> checksums.add(crc.longValue()));
         filters.add(
-            new KeyFilter(
+            new ColumnFilter(
                 each.required(ROW_GROUP).intValue(),
                 each.required(FIELD).intValue(),
                 each.required(BEGIN).longValue(),
@@ -59,9 +59,9 @@ public record KeyFilters(long begin, int crcOfIndexes, List<KeyFilter> filters) 
                 checksums));
       }
       // A later version may have parts of another size; a filter that cannot be checked is none.
-      boolean areKnown = json.required(PART_BYTES).intValue() == KeyFilter.PART_BYTES;
+      boolean areKnown = json.required(PART_BYTES).intValue() == ColumnFilter.PART_BYTES;
       return Optional.of(
-          new KeyFilters(
+          new ColumnFilters(
               json.required(BEGIN).longValue(),
               (int) json.required(CRC_OF_INDEXES).longValue(),
               areKnown ? filters : List.of()));
@@ -81,9 +81,9 @@ public record KeyFilters(long begin, int crcOfIndexes, List<KeyFilter> filters) 
     ObjectNode json = JSON.createObjectNode();
     json.put(BEGIN, begin);
     json.put(CRC_OF_INDEXES, Integer.toUnsignedLong(crcOfIndexes));
-    json.put(PART_BYTES, KeyFilter.PART_BYTES);
+    json.put(PART_BYTES, ColumnFilter.PART_BYTES);
     ArrayNode all = json.putArray(FILTERS);
-    for (KeyFilter filter : filters) {
+    for (ColumnFilter filter : filters) {
       ObjectNode each = all.addObject();
       each.put(ROW_GROUP, filter.rowGroup());
       each.put(FIELD, filter.field());

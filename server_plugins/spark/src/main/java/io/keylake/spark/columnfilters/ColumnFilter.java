@@ -1,4 +1,4 @@
-package io.keylake.spark.keyfilters;
+package io.keylake.spark.columnfilters;
 
 import io.keylake.tables.FileDamage;
 import java.util.ArrayList;
@@ -16,23 +16,23 @@ import java.util.zip.CRC32;
  * @param bytes of its blocks
  * @param checksums the CRC-32 of each part of {@link #PART_BYTES}, of which the last may be shorter
  */
-record KeyFilter(int rowGroup, int field, long begin, int bytes, List<Long> checksums) {
+record ColumnFilter(int rowGroup, int field, long begin, int bytes, List<Long> checksums) {
   /** The number of bytes that are read and compared with their checksum at once. */
   static final int PART_BYTES = 16 << 10;
 
   static final int BLOCK_BYTES = 32;
 
-  KeyFilter {
+  ColumnFilter {
     checksums = List.copyOf(checksums);
   }
 
-  static KeyFilter of(int rowGroup, int field, long begin, byte[] blocks) {
+  static ColumnFilter of(int rowGroup, int field, long begin, byte[] blocks) {
     List<Long> checksums = new ArrayList<>();
     for (int at = 0; at < blocks.length; at += PART_BYTES) {
       int end = Math.min(at + PART_BYTES, blocks.length);
       checksums.add(crc(Arrays.copyOfRange(blocks, at, end)));
     }
-    return new KeyFilter(rowGroup, field, begin, blocks.length, checksums);
+    return new ColumnFilter(rowGroup, field, begin, blocks.length, checksums);
   }
 
   /** The place of the block of a hash, among the blocks. */

@@ -1,4 +1,4 @@
-package io.keylake.spark.keyfilters;
+package io.keylake.spark.columnfilters;
 
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
@@ -16,14 +16,14 @@ import org.jspecify.annotations.Nullable;
  * The hash of a value of a row as Parquet's filters have it: XXH64 of the bytes that a page has of
  * the value. It is for one thread.
  */
-interface KeyHash {
+interface ValueHash {
   int MOST_DIGITS_OF_INT = 9;
   int MOST_DIGITS_OF_LONG = 18;
 
   long of(InternalRow row, int at);
 
   /** The hash of values of a type; null where Parquet has no filters of it. */
-  static @Nullable KeyHash of(Type type) {
+  static @Nullable ValueHash of(Type type) {
     BlockSplitBloomFilter hashing = hashing();
     return switch (type.typeId()) {
       case INTEGER, DATE -> (row, at) -> hashing.hash(row.getInt(at));
@@ -40,10 +40,10 @@ interface KeyHash {
 
   /** Parquet's own hash, which comes with a filter. */
   static BlockSplitBloomFilter hashing() {
-    return new BlockSplitBloomFilter(KeyFilter.BLOCK_BYTES);
+    return new BlockSplitBloomFilter(ColumnFilter.BLOCK_BYTES);
   }
 
-  private static KeyHash ofDecimal(BlockSplitBloomFilter hashing, DecimalType type) {
+  private static ValueHash ofDecimal(BlockSplitBloomFilter hashing, DecimalType type) {
     int digits = type.precision();
     int scale = type.scale();
     if (digits <= MOST_DIGITS_OF_INT) {

@@ -1,4 +1,4 @@
-package io.keylake.spark.keyfilters;
+package io.keylake.spark.columnfilters;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -16,16 +16,16 @@ import org.apache.parquet.schema.Type;
 import org.jspecify.annotations.Nullable;
 
 /** Asks the filters of a row group whether it may have rows that a predicate wants. */
-final class KeyQuestion implements FilterPredicate.Visitor<Boolean> {
+final class FilterQuestion implements FilterPredicate.Visitor<Boolean> {
   /** A row group has one of more values nearly always, or the filter errs for one of them. */
   private static final int MOST_VALUES = 32;
 
   private final AskedFile file;
   private final int rowGroup;
   private final MessageType schema;
-  private final BlockSplitBloomFilter hashing = KeyHash.hashing();
+  private final BlockSplitBloomFilter hashing = ValueHash.hashing();
 
-  KeyQuestion(AskedFile file, int rowGroup, MessageType schema) {
+  FilterQuestion(AskedFile file, int rowGroup, MessageType schema) {
     this.file = file;
     this.rowGroup = rowGroup;
     this.schema = schema;
@@ -40,7 +40,8 @@ final class KeyQuestion implements FilterPredicate.Visitor<Boolean> {
 
   private boolean mayHave(Values wanted) {
     Type type = schema.getType(wanted.column());
-    KeyFilter filter = type.getId() == null ? null : file.filter(rowGroup, type.getId().intValue());
+    ColumnFilter filter =
+        type.getId() == null ? null : file.filter(rowGroup, type.getId().intValue());
     if (filter == null
         || wanted.values().size() > MOST_VALUES
         || wanted.values().stream().anyMatch(Objects::isNull)) {

@@ -1,10 +1,11 @@
-package io.keylake.spark.keyfilters;
+package io.keylake.spark.columnfilters;
 
 import io.keylake.spark.integrity.BytesBeforeFooter;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.types.Types.NestedField;
@@ -26,7 +27,8 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Hashes of the keys of a file while it is written, of which its filters are made at its end.
+ * Hashes of the keys of a file, and of values that have an index, while it is written. Its filters
+ * are made of them at its end.
  *
  * <p>Parquet's own writer makes a filter as large as it may become, since it does not know how many
  * rows follow. Here the rows of a row group are counted by then:
@@ -34,12 +36,12 @@ import org.jspecify.annotations.Nullable;
  * <ol>
  *   <li>A filter has 8 bits for each row, and up to twice as many, since its size is a power of
  *       two: one of 40 to 1,000 keys that are not there is taken for one that is.
- *   <li>A column of the key that has the same values again and again gets a smaller one: it is
- *       folded as long as two fifths of its bits stay free.
+ *   <li>A column that has the same values again and again gets a smaller one: it is folded as long
+ *       as two fifths of its bits stay free.
  * </ol>
  */
-public final class WrittenKeys implements BytesBeforeFooter {
-  /** The bounds of a file with fewer rows say nearly as much. */
+public final class WrittenFilters implements BytesBeforeFooter {
+  /** The bounds of keys of a file with fewer rows say nearly as much: it is sorted by them. */
   private static final int LEAST_ROWS = 16;
 
   /** Hashes are held until the file ends, and take 32 MiB then. */
@@ -49,45 +51,64 @@ public final class WrittenKeys implements BytesBeforeFooter {
   private static final double MOST_FILLED = 0.6;
   private static final int FIRST_ROWS = 1024;
 
+  /** Hashes of all columns; beyond that, those of the key alone are held. */
+  private static final int MOST_HASHES = 2 * MOST_ROWS;
+
   private final List<Column> columns = new ArrayList<>();
   private int rows;
 
   private static final class Column {
     private final NestedField field;
     private final int place;
-    private final KeyHash hash;
+    private final ValueHash hash;
+    private final boolean isOfKey;
+    private final BitSet nulls = new BitSet();
     private long[] hashes = new long[FIRST_ROWS];
 
-    Column(NestedField field, int place, KeyHash hash) {
+    Column(NestedField field, int place, ValueHash hash, boolean isOfKey) {
       this.field = field;
       this.place = place;
       this.hash = hash;
+      this.isOfKey = isOfKey;
     }
 
     void add(InternalRow row, int number) {
       if (number == hashes.length) {
         hashes = Arrays.copyOf(hashes, 2 * number);
       }
-      hashes[number] = hash.of(row, place);
+      if (row.isNullAt(place)) {
+        nulls.set(number);
+      } else {
+        hashes[number] = hash.of(row, place);
+      }
     }
   }
 
   /**
    * @param key columns
+   * @param indexed other columns, of which files may have none
    * @param stored the columns of the file
    */
-  public WrittenKeys(List<NestedField> key, Schema stored) {
-    for (NestedField field : key) {
-      KeyHash hash = KeyHash.of(field.type());
-      if (hash != null) {
-        columns.add(new Column(field, stored.columns().indexOf(field), hash));
-      }
+  public WrittenFilters(List<NestedField> key, List<NestedField> indexed, Schema stored) {
+    key.forEach(field -> add(field, stored, true));
+    indexed.forEach(field -> add(field, stored, false));
+  }
+
+  private void add(NestedField field, Schema stored, boolean isOfKey) {
+    ValueHash hash = ValueHash.of(field.type());
+    List<Integer> ids = stored.columns().stream().map(NestedField::fieldId).toList();
+    int place = ids.indexOf(field.fieldId());
+    if (hash != null && place >= 0) {
+      columns.add(new Column(field, place, hash, isOfKey));
     }
   }
 
   /** Adds the next row of the file. */
   public void add(InternalRow row) {
     if (rows < MOST_ROWS) {
+      if ((long) (rows + 1) * columns.size() > MOST_HASHES) {
+        columns.removeIf(column -> !column.isOfKey);
+      }
       for (Column column : columns) {
         column.add(row, rows);
       }
@@ -99,11 +120,14 @@ public final class WrittenKeys implements BytesBeforeFooter {
 
   @Override
   public byte[] bytes(FileMetaData footer, long begin, int crcOfIndexes) throws IOException {
-    if (rows < LEAST_ROWS || rows > MOST_ROWS || rows != footer.getNum_rows()) {
+    if (rows > MOST_ROWS || rows != footer.getNum_rows()) {
       return new byte[0];
     }
+    if (rows < LEAST_ROWS) {
+      columns.removeIf(column -> column.isOfKey);
+    }
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    List<KeyFilter> filters = new ArrayList<>();
+    List<ColumnFilter> filters = new ArrayList<>();
     int first = 0;
     for (int group = 0; group < footer.getRow_groupsSize(); group++) {
       RowGroup rowGroup = footer.getRow_groups().get(group);
@@ -111,10 +135,10 @@ public final class WrittenKeys implements BytesBeforeFooter {
       for (Column column : columns) {
         ColumnMetaData chunk = chunk(rowGroup, column.field.name());
         if (chunk != null && !chunk.isSetBloom_filter_offset()) { // by a property of the table
-          byte[] blocks = blocks(column.hashes, first, end);
+          byte[] blocks = blocks(column, first, end);
           long at = begin + bytes.size();
           Util.writeBloomFilterHeader(header(blocks), bytes);
-          filters.add(KeyFilter.of(group, column.field.fieldId(), begin + bytes.size(), blocks));
+          filters.add(ColumnFilter.of(group, column.field.fieldId(), begin + bytes.size(), blocks));
           bytes.write(blocks);
           chunk.setBloom_filter_offset(at);
           chunk.setBloom_filter_length(Math.toIntExact(begin + bytes.size() - at));
@@ -123,8 +147,8 @@ public final class WrittenKeys implements BytesBeforeFooter {
       first = end;
     }
     if (!filters.isEmpty()) {
-      KeyFilters all = new KeyFilters(begin, crcOfIndexes, filters);
-      footer.addToKey_value_metadata(new KeyValue(KeyFilters.NAME).setValue(all.asJson()));
+      ColumnFilters all = new ColumnFilters(begin, crcOfIndexes, filters);
+      footer.addToKey_value_metadata(new KeyValue(ColumnFilters.NAME).setValue(all.asJson()));
     }
     return bytes.toByteArray();
   }
@@ -146,16 +170,18 @@ public final class WrittenKeys implements BytesBeforeFooter {
         BloomFilterCompression.UNCOMPRESSED(new Uncompressed()));
   }
 
-  private static byte[] blocks(long[] hashes, int first, int end) throws IOException {
+  private static byte[] blocks(Column column, int first, int end) throws IOException {
     // Of a size that is no power of two the next one is taken.
     BlockSplitBloomFilter filter = new BlockSplitBloomFilter((end - first) * BYTES_OF_ROW);
     for (int i = first; i < end; i++) {
-      filter.insertHash(hashes[i]);
+      if (!column.nulls.get(i)) {
+        filter.insertHash(column.hashes[i]);
+      }
     }
     ByteArrayOutputStream blocks = new ByteArrayOutputStream(filter.getBitsetSize());
     filter.writeTo(blocks);
     byte[] smallest = blocks.toByteArray();
-    while (smallest.length > KeyFilter.BLOCK_BYTES) {
+    while (smallest.length > ColumnFilter.BLOCK_BYTES) {
       byte[] folded = folded(smallest);
       if (filled(folded) > MOST_FILLED) {
         break;
@@ -169,9 +195,9 @@ public final class WrittenKeys implements BytesBeforeFooter {
   private static byte[] folded(byte[] blocks) {
     byte[] half = new byte[blocks.length / 2];
     for (int i = 0; i < half.length; i++) {
-      int block = i / KeyFilter.BLOCK_BYTES;
-      int left = block * KeyFilter.BLOCK_BYTES + i;
-      half[i] = (byte) (blocks[left] | blocks[left + KeyFilter.BLOCK_BYTES]);
+      int block = i / ColumnFilter.BLOCK_BYTES;
+      int left = block * ColumnFilter.BLOCK_BYTES + i;
+      half[i] = (byte) (blocks[left] | blocks[left + ColumnFilter.BLOCK_BYTES]);
     }
     return half;
   }

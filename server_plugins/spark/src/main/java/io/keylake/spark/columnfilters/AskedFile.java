@@ -1,4 +1,4 @@
-package io.keylake.spark.keyfilters;
+package io.keylake.spark.columnfilters;
 
 import io.keylake.tables.cache.BoundedCache;
 import io.keylake.tables.cache.CacheKind;
@@ -19,12 +19,12 @@ import org.jspecify.annotations.Nullable;
  *
  * @param file says for good which file it is
  */
-public record AskedFile(String file, KeyFilters filters, Source source) {
+public record AskedFile(String file, ColumnFilters filters, Source source) {
   private static final int BYTES_OF_ENTRY = 100;
 
   private static final BoundedCache<Place, byte[]> PARTS =
       BoundedCache.ofHeap(
-          CacheKind.KEY_FILTERS,
+          CacheKind.COLUMN_FILTERS,
           (place, part) -> (long) BYTES_OF_ENTRY + place.file().length() + part.length);
 
   /** The bytes of a file. */
@@ -38,13 +38,13 @@ public record AskedFile(String file, KeyFilters filters, Source source) {
   public List<BlockMetaData> thatMayHave(ParquetMetadata footer, FilterPredicate predicate) {
     MessageType schema = footer.getFileMetaData().getSchema();
     return footer.getBlocks().stream()
-        .filter(group -> predicate.accept(new KeyQuestion(this, group.getOrdinal(), schema)))
+        .filter(group -> predicate.accept(new FilterQuestion(this, group.getOrdinal(), schema)))
         .toList();
   }
 
   /** The filter of a column in a row group; null where there is none. */
-  @Nullable KeyFilter filter(int rowGroup, int field) {
-    for (KeyFilter each : filters.filters()) {
+  @Nullable ColumnFilter filter(int rowGroup, int field) {
+    for (ColumnFilter each : filters.filters()) {
       if (each.rowGroup() == rowGroup && each.field() == field) {
         return each;
       }
@@ -53,13 +53,13 @@ public record AskedFile(String file, KeyFilters filters, Source source) {
   }
 
   /** A filter has one of some hashes, as far as it can tell. */
-  boolean mayHave(KeyFilter filter, long[] hashes) throws IOException {
+  boolean mayHave(ColumnFilter filter, long[] hashes) throws IOException {
     byte[][] parts = parts(filter, hashes);
     for (long hash : hashes) {
       int block = filter.block(hash);
-      byte[] part = Objects.requireNonNull(parts[block / KeyFilter.PART_BYTES]);
-      int begin = block % KeyFilter.PART_BYTES;
-      byte[] bits = Arrays.copyOfRange(part, begin, begin + KeyFilter.BLOCK_BYTES);
+      byte[] part = Objects.requireNonNull(parts[block / ColumnFilter.PART_BYTES]);
+      int begin = block % ColumnFilter.PART_BYTES;
+      byte[] bits = Arrays.copyOfRange(part, begin, begin + ColumnFilter.BLOCK_BYTES);
       if (new BlockSplitBloomFilter(bits).findHash(hash)) {
         return true;
       }
@@ -67,12 +67,12 @@ public record AskedFile(String file, KeyFilters filters, Source source) {
     return false;
   }
 
-  private @Nullable byte[][] parts(KeyFilter filter, long[] hashes) throws IOException {
+  private @Nullable byte[][] parts(ColumnFilter filter, long[] hashes) throws IOException {
     byte[][] parts = new byte[filter.checksums().size()][];
     int first = parts.length;
     int last = -1;
     for (long hash : hashes) {
-      int part = filter.block(hash) / KeyFilter.PART_BYTES;
+      int part = filter.block(hash) / ColumnFilter.PART_BYTES;
       if (parts[part] == null) {
         parts[part] = PARTS.of(place(filter, part));
       }
@@ -87,13 +87,13 @@ public record AskedFile(String file, KeyFilters filters, Source source) {
     return parts;
   }
 
-  private void read(KeyFilter filter, int first, int last, @Nullable byte[][] parts)
+  private void read(ColumnFilter filter, int first, int last, @Nullable byte[][] parts)
       throws IOException {
-    int begin = first * KeyFilter.PART_BYTES;
-    int length = last * KeyFilter.PART_BYTES + filter.bytesOf(last) - begin;
+    int begin = first * ColumnFilter.PART_BYTES;
+    int length = last * ColumnFilter.PART_BYTES + filter.bytesOf(last) - begin;
     byte[] all = source.bytes(filter.begin() + begin, length);
     for (int part = first; part <= last; part++) {
-      int at = part * KeyFilter.PART_BYTES - begin;
+      int at = part * ColumnFilter.PART_BYTES - begin;
       byte[] one = Arrays.copyOfRange(all, at, at + filter.bytesOf(part));
       filter.check(part, one);
       PARTS.keep(place(filter, part), one);
@@ -101,7 +101,7 @@ public record AskedFile(String file, KeyFilters filters, Source source) {
     }
   }
 
-  private Place place(KeyFilter filter, int part) {
-    return new Place(file, filter.begin() + (long) part * KeyFilter.PART_BYTES);
+  private Place place(ColumnFilter filter, int part) {
+    return new Place(file, filter.begin() + (long) part * ColumnFilter.PART_BYTES);
   }
 }
