@@ -236,6 +236,13 @@ def test_properties_in_sql_are_the_same_indices(lake: kl.Lake) -> None:
     lake.spark.sql(f"{made} TBLPROPERTIES ('{word}.v' = 'true')").collect()
     table = lake.table(name)
     assert table.layout.indexes() == (kl.Bloom("v"),)
+    table.upsert([{"id": 1, "v": "a", "w": None}])
+    lake.spark.sql(f"ALTER TABLE {lake.catalog}.{name} ADD COLUMN u INT").collect()
+    assert not table.compact("full"), "its files have the index"
+    lake.spark.sql(f"ALTER TABLE {lake.catalog}.{name} SET TBLPROPERTIES ('{word}.u' = 'TRUE')").collect()
+    assert [merge.reason for merge in table.compact("full")] == ["index"]
+    assert not table.compact("full")
+    lake.spark.sql(f"ALTER TABLE {lake.catalog}.{name} UNSET TBLPROPERTIES ('{word}.u')").collect()
     for value, words in (("maybe", ("maybe", "true or false")), ("true", ("no column 'z'",))):
         column = "v" if value == "maybe" else "z"
         statement = f"ALTER TABLE {lake.catalog}.{name} SET TBLPROPERTIES ('{word}.{column}' = '{value}')"

@@ -20,6 +20,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -149,7 +151,14 @@ public final class KeyedProperties {
   /** Notes since when a table has the indices that a statement has added. */
   public static void noteIndexes(Table table, TableChange... changes) {
     if (areOfIndexes(changes)) {
-      ValueIndexes.note(table);
+      Set<String> added =
+          Arrays.stream(changes)
+              .filter(TableChange.SetProperty.class::isInstance)
+              .map(change -> ((TableChange.SetProperty) change).property())
+              .filter(name -> name.startsWith(ValueIndexes.PREFIX))
+              .map(name -> name.substring(ValueIndexes.PREFIX.length()))
+              .collect(Collectors.toSet());
+      ValueIndexes.note(table, added);
     }
   }
 

@@ -87,7 +87,7 @@ public final class ValueIndexes {
     Map<String, String> properties = new HashMap<>(table.properties());
     properties.put(PREFIX + name, "true");
     check(properties, schema.spec(), schema.visible());
-    change(table, properties);
+    change(table, properties, Set.of(name));
   }
 
   /** Takes the index of a column back; filters in files that have them stay, and nobody asks. */
@@ -108,21 +108,26 @@ public final class ValueIndexes {
     }
     Map<String, String> properties = new HashMap<>(table.properties());
     properties.remove(PREFIX + name);
-    change(table, properties);
+    change(table, properties, Set.of());
   }
 
-  /** Notes since when a table has its indices, after a statement has changed its properties. */
-  public static void note(Table table) {
+  /**
+   * Notes since when a table has indices, after a statement has set their properties.
+   *
+   * @param added columns whose properties were set
+   */
+  public static void note(Table table, Set<String> added) {
     table.refresh();
-    change(table, new HashMap<>(table.properties()));
+    change(table, new HashMap<>(table.properties()), added);
   }
 
-  private static void change(Table table, Map<String, String> properties) {
+  private static void change(Table table, Map<String, String> properties, Set<String> added) {
     Map<Integer, Long> known = since(table.properties());
     Map<String, Long> since = new TreeMap<>();
     long last = ((HasTableOperations) table).operations().current().lastSequenceNumber();
     for (NestedField field : values(properties, KeyedSchema.of(table))) {
-      since.put(String.valueOf(field.fieldId()), known.getOrDefault(field.fieldId(), last));
+      long before = added.contains(field.name()) ? last : 0; // others came with the table
+      since.put(String.valueOf(field.fieldId()), known.getOrDefault(field.fieldId(), before));
     }
     properties.put(SINCE, SpecJson.write(since));
     UpdateProperties update = CertainOperations.of(table).updateProperties();

@@ -39,14 +39,23 @@ final class KeptManifests {
 
   private final long mostBytes;
   private final BoundedCache<Named, List<Partition>> data;
-  private final BoundedCache<String, List<Entry>> deletes;
+  private final BoundedCache<Named, List<Entry>> deletes;
   private final BoundedCache<String, Manifests> lists;
 
   /**
-   * A manifest in a snapshot: its files have numbers of rows from where the list of a snapshot says
-   * it, and none where the table had no such numbers yet.
+   * A manifest as a snapshot has it: its files have the number of the commit and numbers of rows
+   * from the snapshot's list. A commit that is made again after another one keeps its manifests.
    */
-  private record Named(String manifest, @Nullable Long firstRowId, Set<Integer> statistics) {}
+  private record Named(
+      String manifest, long sequenceNumber, @Nullable Long firstRowId, Set<Integer> statistics) {
+    static Named of(ManifestFile manifest, Set<Integer> statistics) {
+      return new Named(
+          manifest.path(),
+          manifest.sequenceNumber(),
+          manifest.firstRowId(),
+          Set.copyOf(statistics));
+    }
+  }
 
   /** The data files of one partition that a manifest names. */
   record Partition(int specId, StructLike partition, List<KeptFile> files) {}
@@ -65,7 +74,7 @@ final class KeptManifests {
         new BoundedCache<Named, List<Partition>>(mostBytes, (named, all) -> memory(all))
             .listed(CacheKind.MANIFESTS);
     this.deletes =
-        new BoundedCache<String, List<Entry>>(
+        new BoundedCache<Named, List<Entry>>(
                 small, (name, all) -> (long) BYTES_OF_DELETES * (1 + all.size()))
             .listed(CacheKind.MANIFESTS);
     this.lists =
@@ -114,8 +123,7 @@ final class KeptManifests {
    */
   <E extends Exception> List<Partition> data(
       ManifestFile manifest, Set<Integer> statistics, Maker<List<Partition>, E> reading) throws E {
-    return data.get(
-        new Named(manifest.path(), manifest.firstRowId(), Set.copyOf(statistics)), reading);
+    return data.get(Named.of(manifest, statistics), reading);
   }
 
   /**
@@ -125,7 +133,7 @@ final class KeptManifests {
    */
   <E extends Exception> List<Entry> deletes(ManifestFile manifest, Maker<List<Entry>, E> reading)
       throws E {
-    return deletes.get(manifest.path(), reading);
+    return deletes.get(Named.of(manifest, Set.of()), reading);
   }
 
   long bytes() {

@@ -29,6 +29,7 @@ final class ProcedureRights {
           "describe",
           "experiments",
           "history_branch",
+          "indexes",
           "offsets",
           "publication",
           "retained",

@@ -2,14 +2,21 @@ package io.keylake.spark.read.indexes;
 
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileFilter;
+import io.keylake.spark.parquet.ReadCounters;
+import io.keylake.tables.PromptExecutor;
+import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.IOException;
 import java.io.Serializable;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.types.Types.NestedField;
+import org.apache.iceberg.util.Tasks;
 import org.apache.spark.sql.sources.EqualTo;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.In;
@@ -25,6 +32,9 @@ import org.apache.spark.sql.sources.Or;
  */
 public record IndexProbes(List<Probe> probes) implements Serializable {
   public static final IndexProbes NONE = new IndexProbes(List.of());
+
+  /** The files that the driver asks by itself. */
+  private static final int MOST_FILES = 512;
 
   /**
    * The question of one column.
@@ -78,6 +88,59 @@ public record IndexProbes(List<Probe> probes) implements Serializable {
     }
     return true;
   }
+
+  /**
+   * Buckets without the sections that have no such row, as the driver asks: a task that finds
+   * nothing takes longer than the question. Those of many files are left to tasks.
+   */
+  public Left left(List<BucketPlan> buckets, FileIO io) {
+    long files = buckets.stream().mapToLong(IndexProbes::files).sum();
+    if (probes.isEmpty() || files > MOST_FILES) {
+      return new Left(buckets, 0);
+    }
+    AtomicReferenceArray<Left> asked = new AtomicReferenceArray<>(buckets.size());
+    Tasks.range(buckets.size())
+        .executeWith(new PromptExecutor())
+        .stopOnFailure()
+        .throwFailureWhenFinished()
+        .run(number -> asked.set(number, left(buckets.get(number), io)));
+    List<BucketPlan> left = new ArrayList<>();
+    long leftOut = 0;
+    for (int number = 0; number < buckets.size(); number++) {
+      left.addAll(asked.get(number).buckets());
+      leftOut += asked.get(number).filesLeftOut();
+    }
+    return new Left(List.copyOf(left), leftOut);
+  }
+
+  private Left left(BucketPlan bucket, FileIO io) {
+    ReadCounters counters = new ReadCounters();
+    DataFiles files = new DataFiles(io, counters);
+    List<SectionPlan> sections = new ArrayList<>();
+    try {
+      for (SectionPlan section : bucket.sections()) {
+        if (mayPass(section, files)) {
+          sections.add(section);
+        }
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    counters.addToTotals();
+    return new Left(
+        sections.isEmpty() ? List.of() : List.of(new BucketPlan(bucket.partition(), sections)),
+        counters.filesLeftOut);
+  }
+
+  private static long files(BucketPlan bucket) {
+    return bucket.sections().stream()
+        .flatMap(section -> section.runs().stream())
+        .mapToLong(List::size)
+        .sum();
+  }
+
+  /** The buckets that are left, and the number of files that are not looked at. */
+  public record Left(List<BucketPlan> buckets, long filesLeftOut) {}
 
   private static boolean mayPass(Probe probe, SectionPlan section, DataFiles files)
       throws IOException {

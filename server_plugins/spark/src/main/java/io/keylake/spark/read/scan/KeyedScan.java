@@ -2,6 +2,7 @@ package io.keylake.spark.read.scan;
 
 import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.parquet.ParquetRowGroups;
+import io.keylake.spark.read.indexes.IndexProbes;
 import io.keylake.spark.read.merge.ReadFacts;
 import io.keylake.spark.read.merge.ReadingStrategy;
 import io.keylake.spark.read.task.OutputColumn;
@@ -63,6 +64,7 @@ final class KeyedScan
   private final @Nullable StatementRead statement;
   private ScanRequest request;
   private int runtimeFilters;
+  private volatile long filesLeftOut; // by the driver
   private @Nullable ReadPlan plan;
   private @Nullable List<BucketPlan> parts;
   private @Nullable String strategies;
@@ -183,9 +185,20 @@ final class KeyedScan
     if (statement != null) {
       statement.looksAt(request.filters());
     }
-    return parts().stream()
+    return asked().stream()
         .map(bucket -> new BucketPartition(bucket, partitionKey(bucket.partition())))
         .toArray(InputPartition[]::new);
+  }
+
+  /** The parts that may have wanted rows, where Spark does not count on a part for each bucket. */
+  private List<BucketPlan> asked() {
+    if (!request.isSpread()) {
+      return parts();
+    }
+    IndexProbes.Left left =
+        request.task(table, schema).filters().onIndexes().left(parts(), table.io());
+    filesLeftOut = left.filesLeftOut();
+    return left.buckets();
   }
 
   @Override
@@ -308,7 +321,7 @@ final class KeyedScan
 
   @Override
   public CustomTaskMetric[] reportDriverMetrics() {
-    return ReadMetrics.planned(sections(false), sections(true));
+    return ReadMetrics.planned(sections(false), sections(true), filesLeftOut);
   }
 
   private long sections(boolean passedThrough) {

@@ -12,6 +12,8 @@ public final class ReadMetrics {
   private static final String SECTIONS_MERGED = "sectionsMerged";
   private static final String SECTIONS_PASSED_THROUGH = "sectionsPassedThrough";
 
+  private static final String FILES_LEFT_OUT = "filesLeftOut";
+
   private static final Map<String, String> PLANNED =
       Map.of(
           SECTIONS_MERGED, "sections merged", SECTIONS_PASSED_THROUGH, "sections passed through");
@@ -20,7 +22,7 @@ public final class ReadMetrics {
   private static final List<CountedMetric<ReadCounters>> COUNTED =
       List.of(
           new CountedMetric<>("filesOpened", "files opened", counters -> counters.filesOpened),
-          new CountedMetric<>("filesLeftOut", "files left out", counters -> counters.filesLeftOut),
+          new CountedMetric<>(FILES_LEFT_OUT, "files left out", counters -> counters.filesLeftOut),
           new CountedMetric<>(
               "rowGroupsRead", "row groups read", counters -> counters.rowGroupsRead),
           new CountedMetric<>(
@@ -42,10 +44,12 @@ public final class ReadMetrics {
   }
 
   /** The metrics that the driver reports. */
-  static CustomTaskMetric[] planned(long sectionsMerged, long sectionsPassedThrough) {
+  static CustomTaskMetric[] planned(
+      long sectionsMerged, long sectionsPassedThrough, long filesLeftOut) {
     return new CustomTaskMetric[] {
       new CountedMetric.Value(SECTIONS_MERGED, sectionsMerged),
-      new CountedMetric.Value(SECTIONS_PASSED_THROUGH, sectionsPassedThrough)
+      new CountedMetric.Value(SECTIONS_PASSED_THROUGH, sectionsPassedThrough),
+      new CountedMetric.Value(FILES_LEFT_OUT, filesLeftOut)
     };
   }
 
