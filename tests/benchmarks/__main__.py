@@ -6,7 +6,7 @@
     compaction  what compaction keeps, writes and costs, day by day; leaves a picture, too
     settling    what it costs to settle a table instead of merging it, and what reads make of it
     joins       four feature tables joined to samples; publishing to a key-value store; writes of skewed keys
-    lookups     rows by their keys beside SQL of a merged plain table, and the files that they open
+    lookups     rows by their keys beside SQL of a merged plain table, their files, and rows by other values
     growth      small requests beside the files, commits and buckets that a table has
     loads       a first load and ten upserts beside appends to a plain table
     small-writes  upserts of 1, 100 and 2,000 rows beside appends to a plain table
@@ -110,7 +110,8 @@ def main() -> None:
         type=lambda words: words.split(","),
         default=[],
         help="of joins: only this one of joins, publish and writes; of equality-deletes: only small-heap; "
-        "of wide: only small; of lookups: only files; of pipelines: only some of its parts, such as sources",
+        "of wide: only small; of lookups: only files, or only values; "
+        "of pipelines: only some of its parts, such as sources",
     )
     parser.add_argument("--with-hudi", action="store_true", help="of reads: Hudi too, which fetches a Spark of its own")
     parser.add_argument(

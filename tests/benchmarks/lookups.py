@@ -7,6 +7,7 @@ turns.
 1. Time            of a look-up, as who waits sees it: each round is the median of some.
 2. Processor time  of the server's process meanwhile.
 3. Files           that are opened, of tables of more runs: see `lookup_files`.
+4. Values          that are no keys, by an index of them: see `lookup_values`.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,6 +20,7 @@ import keylake as kl
 from benchmarks.engine import Connected
 from benchmarks.figures import Figure, Findings, Target, figure
 from benchmarks.lookup_files import METRICS, lookup_files
+from benchmarks.lookup_values import lookup_values
 from benchmarks.machine import PLAIN, Cost, machine, processor_seconds
 from benchmarks.stopwatch import Times, seconds
 from benchmarks.systems.keyed import Keyed
@@ -29,6 +31,8 @@ from integration.spark_processes import free_port
 
 WARM_UP, ROUNDS, LOOK_UPS = 6, 9, 10
 FILES_ALONE = "files"
+VALUES_ALONE = "values"
+KEYS_OF_VALUES = 3  # times as many as of the rows of W1
 GET, KEYED_SQL, PLAIN_SQL = "get", "keylake, SQL", "merged plain table, SQL"
 
 
@@ -37,6 +41,9 @@ def run(scale: float, console: Console, chosen: Collection[str] = ()) -> Finding
     port = free_port()
     with machine() as place:
         lake = place.session(server={**METRICS, "spark.ui.port": str(port)})
+        keys = round(KEYS_OF_VALUES * FULL_SIZE * scale)
+        if VALUES_ALONE in chosen:
+            return Findings(f"{keys:,} keys x 6 columns; {place.describe()}", lookup_values(lake, keys))
         workload = whole_rows(round(FULL_SIZE * scale))
         if FILES_ALONE in chosen:
             workload = replace(workload, commits=0)
@@ -44,7 +51,8 @@ def run(scale: float, console: Console, chosen: Collection[str] = ()) -> Finding
         console.print(words, highlight=False)
         batches = workload.stage(lake.spark, place.folder / "staged" / "rows")
         found = [] if FILES_ALONE in chosen else _figures(_by_all_ways(lake, workload, batches))
-        return Findings(words, [*found, *lookup_files(lake, workload, batches[0], port)])
+        files = lookup_files(lake, workload, batches[0], port)
+        return Findings(words, [*found, *files, *([] if FILES_ALONE in chosen else lookup_values(lake, keys))])
 
 
 def _by_all_ways(lake: kl.Lake, workload: Workload, batches: Sequence[Batch]) -> Mapping[str, Cost]:

@@ -367,7 +367,8 @@ class LocalTable(Generic[Row]):
         finally:
             self._plans.changed_here()
 
-    aget, aget_many, aread, achanges = awaited(get), awaited(get_many), awaited(read), awaited(changes)
+    aget, aget_many, afind = awaited(get), awaited(get_many), awaited(find)
+    aread, achanges = awaited(read), awaited(changes)
     aupsert, aupdate, adelete = awaited(upsert), awaited(update), awaited(delete)
 
     def _columns(self, layout: Layout, columns: Names | None) -> tuple[str, ...]:

@@ -95,6 +95,7 @@ def test_verbs_are_awaited_together(memory: LocalLake) -> None:
         assert len((await table.achanges(after=first)).rows()) == 2
         assert len(await table.aread(columns=["count"], where="store = 1")) == 9
         assert await table.aget_many([{"store": 1, "item": 3}]) == [None]
+        assert [row.count for row in await table.afind(store=1, item=2)] == [9]
         return list(await asyncio.gather(*(table.aget(store=1, item=item, max_age=DAY) for item in range(4))))
 
     found = asyncio.run(served())
