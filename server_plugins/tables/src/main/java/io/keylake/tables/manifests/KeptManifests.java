@@ -106,14 +106,15 @@ final class KeptManifests {
         < mostBytes / PART / (BYTES_OF_FILE + (long) BYTES_OF_STATISTICS * statistics.size());
   }
 
-  /** The manifests of a snapshot. */
+  /** The manifests of a snapshot; some old ones of format 1 have no list of a name. */
   Manifests of(Snapshot snapshot, FileIO store) {
-    return lists.get(
-        snapshot.manifestListLocation(),
-        () ->
-            new Manifests(
-                List.copyOf(snapshot.dataManifests(store)),
-                List.copyOf(snapshot.deleteManifests(store))));
+    String list = snapshot.manifestListLocation();
+    return list == null ? read(snapshot, store) : lists.get(list, () -> read(snapshot, store));
+  }
+
+  private static Manifests read(Snapshot snapshot, FileIO store) {
+    return new Manifests(
+        List.copyOf(snapshot.dataManifests(store)), List.copyOf(snapshot.deleteManifests(store)));
   }
 
   /**
