@@ -70,8 +70,12 @@ FAULTS = in_enum(java("Event").partition("enum What")[2].partition("  }\n")[0]) 
 MUTANTS = len(re.findall(r"^- ", (ROOT / "tests/cases/mutants.txt").read_text(), flags=re.MULTILINE))
 CASES = sum(len(re.findall(r"^----", path.read_text(), re.MULTILINE)) for path in (ROOT / "tests/cases").rglob("*.txt"))
 FILES, CALLS, MATRIX = map(python, ("test_hostile_files", "test_hostile_calls", "test_damage_matrix"))
-((_QUICK, _NIGHT),) = re.findall(r"^QUICK, NIGHTLY, AT_ONCE = (\d+), (\d+)", FILES, flags=re.MULTILINE)
-OF_FILES = int(_QUICK), int(_NIGHT)
+
+
+def of_inputs(text: str) -> tuple[int, int]:
+    """The inputs that a test has in every run, and at night."""
+    ((quick, night),) = re.findall(r"^QUICK, NIGHTLY, AT_ONCE = (\d+), (\d+)", text, flags=re.MULTILINE)
+    return int(quick), int(night)
 
 
 def kinds(name: str) -> int:
@@ -87,7 +91,8 @@ TRIED = {
     "faults put into": (0, MUTANTS),
     "seeds of random": seeds(SERVER),
     "cases as text": (CASES, CASES),
-    "changed files of a table that are read": OF_FILES,
+    "changed files of a table that are read": of_inputs(FILES),
+    "changed Parquet files": of_inputs(python("test_hostile_registered")),
     "calls of procedures": each_seed(of_test(CALLS, "test_hostile_arguments_of_procedures"), constant(CALLS, "CALLS")),
     "calls of verbs": each_seed(of_test(CALLS, "test_hostile_arguments_of_verbs"), 100),
     "messages of topics": random_runs("HostileMessagesTest", "MESSAGES"),

@@ -72,7 +72,15 @@ record RegisterProcedure(TableArgument tables) {
     Dataset<Row> rows = folder.rows();
     Registration registration =
         Registration.of("'" + folder.path() + "'", rows.schema(), List.of(), words(arguments));
-    return made(arguments, registration, () -> rows);
+    try {
+      return made(arguments, registration, () -> rows);
+    } catch (Exception e) { // Scala declares none of those it throws
+      KeylakeException damage = folder.damage(e);
+      if (damage == null) {
+        throw e;
+      }
+      throw damage;
+    }
   }
 
   private RegisteredRow ofTable(Arguments arguments) {

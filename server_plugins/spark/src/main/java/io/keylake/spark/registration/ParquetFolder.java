@@ -2,8 +2,11 @@ package io.keylake.spark.registration;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+import static io.keylake.tables.KeylakeException.Kind.STORE_FAILED;
 
+import io.keylake.tables.FileDamage;
 import io.keylake.tables.KeylakeException;
+import java.util.regex.Pattern;
 import org.apache.spark.SparkThrowable;
 import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.Dataset;
@@ -14,6 +17,9 @@ import org.jspecify.annotations.Nullable;
 /** The Parquet files in a folder and the folders below it, or one file. */
 public record ParquetFolder(String path) {
   private static final String NAMES = "{*.parquet,*.parq}";
+
+  /** The words with which Parquet's errors name a class of its own. */
+  private static final Pattern STRUCT = Pattern.compile("!? Struct: \\S+$");
 
   /** Folders such as {@code day=2026-11-01} are columns; files in all others are found, too. */
   public Dataset<Row> rows() {
@@ -81,13 +87,35 @@ public record ParquetFolder(String path) {
     };
   }
 
+  /** The error for rows that a job could not read because a file is damaged; null for others. */
+  public @Nullable KeylakeException damage(Exception failure) {
+    boolean isOfFile = String.valueOf(condition(failure)).startsWith("FAILED_READ_FILE");
+    if (!isOfFile && !FileDamage.isShownBy(failure)) {
+      return null;
+    }
+    String file =
+        failure instanceof SparkThrowable known ? known.getMessageParameters().get("path") : null;
+    return new KeylakeException(
+        STORE_FAILED,
+        "%s cannot be read (%s); nothing was registered; put it back from a backup, or take it out of the folder, and register again"
+            .formatted(
+                file == null
+                    ? "a Parquet file below '%s'".formatted(path)
+                    : "the Parquet file '%s'".formatted(file),
+                reason(failure)),
+        failure);
+  }
+
   /** The first line of the innermost cause: those around it tell of jobs and tasks. */
   private static String reason(Exception e) {
     Throwable cause = e;
     while (cause.getCause() != null) {
       cause = cause.getCause();
     }
-    return String.valueOf(cause.getMessage()).lines().findFirst().orElse("");
+    String message = cause.getMessage();
+    return message == null
+        ? cause.getClass().getSimpleName()
+        : STRUCT.matcher(message.lines().findFirst().orElse("")).replaceFirst("");
   }
 
   private static @Nullable String condition(Exception e) {
