@@ -72,9 +72,9 @@ CASES = sum(len(re.findall(r"^----", path.read_text(), re.MULTILINE)) for path i
 FILES, CALLS, MATRIX = map(python, ("test_hostile_files", "test_hostile_calls", "test_damage_matrix"))
 
 
-def of_inputs(text: str) -> tuple[int, int]:
-    """The inputs that a test has in every run, and at night."""
-    ((quick, night),) = re.findall(r"^QUICK, NIGHTLY, AT_ONCE = (\d+), (\d+)", text, flags=re.MULTILINE)
+def of_inputs(names: str) -> tuple[int, int]:
+    """The inputs that a test has in every run, and at night, by the names of its numbers."""
+    ((quick, night),) = re.findall(rf"^{names} = (\d+), (\d+)", FILES, flags=re.MULTILINE)
     return int(quick), int(night)
 
 
@@ -91,8 +91,8 @@ TRIED = {
     "faults put into": (0, MUTANTS),
     "seeds of random": seeds(SERVER),
     "cases as text": (CASES, CASES),
-    "changed files of a table that are read": of_inputs(FILES),
-    "changed Parquet files": of_inputs(python("test_hostile_registered")),
+    "changed files of a table that are read": of_inputs("QUICK, NIGHTLY, AT_ONCE"),
+    "changed Parquet files": of_inputs("QUICK_REGISTERED, NIGHTLY_REGISTERED, REGISTERED_AT_ONCE"),
     "calls of procedures": each_seed(of_test(CALLS, "test_hostile_arguments_of_procedures"), constant(CALLS, "CALLS")),
     "calls of verbs": each_seed(of_test(CALLS, "test_hostile_arguments_of_verbs"), 100),
     "messages of topics": random_runs("HostileMessagesTest", "MESSAGES"),
