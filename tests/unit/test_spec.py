@@ -394,3 +394,11 @@ def test_parts_of_wrong_types() -> None:
         Column(5, LongType())  # type: ignore[arg-type]
     with pytest.raises(DefinitionError, match=r"columns of column group 'g' is 'abc'. Use a list"):
         ColumnGroup("g", "abc")  # type: ignore[arg-type]
+
+
+def test_a_list_without_an_element_is_refused() -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("l", pa.list_(pa.int64()))])
+    spec = json.loads(TableSpec.from_arrow(schema, name="a.b", key="id").to_json())
+    del spec["schema"]["fields"][1]["type"]["element"]
+    with pytest.raises(DefinitionError, match="a type has no 'element'"):
+        TableSpec.from_json(json.dumps(spec))

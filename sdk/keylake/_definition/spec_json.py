@@ -58,7 +58,13 @@ PLAIN_MEMBERS = tuple(
 
 
 def _schema(value: object) -> object:
-    return value if isinstance(value, Schema) else Schema.model_validate(value)
+    try:
+        return value if isinstance(value, Schema) else Schema.model_validate(value)
+    except KeyError as error:  # pyiceberg takes lists apart by itself
+        lacking = str(error.args[0]).removesuffix("_type")
+        raise DefinitionError(
+            f"The schema in the spec cannot be read: a type has no {lacking!r}. Use the types of Iceberg v2."
+        ) from None
 
 
 class FullForm(PropertyForm):
