@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, Generic, cast
 
@@ -10,7 +10,7 @@ from keylake._definition.indexes import Bloom
 from keylake._definition.spec import TableSpec
 from keylake._rows.business_time import BusinessTime
 from keylake._server.statements import Select
-from keylake._table.handle import Verbs
+from keylake._table.handle import Handle, Verbs
 from keylake._table.reads import Row
 from keylake.conditions import Condition, col
 from keylake.errors import BadRows, DefinitionError, SchemaMismatch, check_type
@@ -46,15 +46,19 @@ class FindVerbs(Verbs, Generic[Row]):
         """
         check_type("The values", values, Mapping | None, "a mapping from columns to values")
         wanted = {**(values or {}), **columns}
-        indexes = [Bloom(row["column"]) for row in self._handle.on_main.call("indexes")]
-        condition = condition_of(self.spec, wanted, indexes)
+        condition = condition_of(self.spec, wanted, indexes_of(self._handle))
         select = Select(self._handle.at_state(as_of).path)
         with self._handle.session.asking():
             rows = self._handle.session.frame_of(select, condition).toArrow().to_pylist()
         return [self._model.from_row(row) for row in rows]
 
 
-def condition_of(spec: TableSpec, values: Mapping[str, object], indexes: list[Bloom]) -> Condition:
+def indexes_of(handle: Handle, procedure: str = "indexes", **arguments: str) -> tuple[Bloom, ...]:
+    """The indices of a table, as procedures that list or change them return them."""
+    return tuple(Bloom(row["column"]) for row in handle.on_main.call(procedure, **arguments))
+
+
+def condition_of(spec: TableSpec, values: Mapping[str, object], indexes: Sequence[Bloom]) -> Condition:
     """The condition that rows have some values, of which an index knows one at least."""
     if not values:
         raise SchemaMismatch(
@@ -78,5 +82,5 @@ def condition_of(spec: TableSpec, values: Mapping[str, object], indexes: list[Bl
     return reduce(lambda one, other: one & other, tests)
 
 
-def _example(spec: TableSpec, indexes: list[Bloom]) -> str:
+def _example(spec: TableSpec, indexes: Sequence[Bloom]) -> str:
     return indexes[0].column if indexes else spec.key[0]

@@ -19,6 +19,7 @@ from keylake._maintenance.compaction import (
     PolicyWord,
 )
 from keylake._maintenance.retention import Cleaned, RetentionPolicy
+from keylake._table.finding import indexes_of
 from keylake._table.handle import Namespace, Verbs
 from keylake.errors import DefinitionError, check_type
 
@@ -158,7 +159,7 @@ class Layout(Namespace):
 
             [index.column for index in profiles.layout.indexes()]
         """
-        return tuple(Bloom(row["column"]) for row in self._handle.on_main.call("indexes"))
+        return indexes_of(self._handle)
 
     def add_index(self, index: Bloom) -> tuple[Bloom, ...]:
         """Give a column an index, and return all that the table has. No file is touched, and writers go on.
@@ -174,8 +175,7 @@ class Layout(Namespace):
             profiles.layout.add_index(kl.Bloom("device"))
         """
         check_type("index", index, Bloom, "a kl.Bloom, such as kl.Bloom('device')")
-        rows = self._handle.on_main.call("add_index", column=index.column)
-        return tuple(Bloom(row["column"]) for row in rows)
+        return indexes_of(self._handle, "add_index", column=index.column)
 
     def drop_index(self, column: str) -> tuple[Bloom, ...]:
         """Take the index of a column back, and return those that are left. Filters in files stay until a compaction.
@@ -187,8 +187,7 @@ class Layout(Namespace):
             profiles.layout.drop_index("device")
         """
         check_type("column", column, str, "the name of a column")
-        rows = self._handle.on_main.call("drop_index", column=column)
-        return tuple(Bloom(row["column"]) for row in rows)
+        return indexes_of(self._handle, "drop_index", column=column)
 
     def change_buckets(self, buckets: int) -> BucketChange:
         """Spread what is written from now on over more buckets, a multiple of those there are. No file is touched.

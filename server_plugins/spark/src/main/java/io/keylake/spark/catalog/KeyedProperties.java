@@ -83,10 +83,7 @@ public final class KeyedProperties {
   /** Refuses what a statement that changes a table cannot say. */
   public static void checkChanged(Identifier ident, boolean isKeyed, TableChange change) {
     boolean sets = change instanceof TableChange.SetProperty;
-    String name =
-        change instanceof TableChange.SetProperty set
-            ? set.property()
-            : change instanceof TableChange.RemoveProperty remove ? remove.property() : "";
+    String name = property(change);
     if (isKeyed && change instanceof TableChange.SetProperty set) {
       Isolation.check(name, set.value());
       Retries.check(name, set.value());
@@ -136,13 +133,13 @@ public final class KeyedProperties {
 
   /** Refuses indices of values that a keyed table cannot have. */
   public static void checkIndexes(Table table, TableChange... changes) {
-    Map<String, String> properties = new HashMap<>(table.properties());
-    for (TableChange change : changes) {
-      if (change instanceof TableChange.SetProperty set) {
-        properties.put(set.property(), set.value());
-      }
-    }
     if (areOfIndexes(changes)) {
+      Map<String, String> properties = new HashMap<>(table.properties());
+      for (TableChange change : changes) {
+        if (change instanceof TableChange.SetProperty set) {
+          properties.put(set.property(), set.value());
+        }
+      }
       KeyedSchema schema = KeyedSchema.of(table);
       ValueIndexes.check(properties, schema.spec(), schema.visible());
     }
@@ -154,7 +151,7 @@ public final class KeyedProperties {
       Set<String> added =
           Arrays.stream(changes)
               .filter(TableChange.SetProperty.class::isInstance)
-              .map(change -> ((TableChange.SetProperty) change).property())
+              .map(KeyedProperties::property)
               .filter(name -> name.startsWith(ValueIndexes.PREFIX))
               .map(name -> name.substring(ValueIndexes.PREFIX.length()))
               .collect(Collectors.toSet());
@@ -164,12 +161,15 @@ public final class KeyedProperties {
 
   private static boolean areOfIndexes(TableChange... changes) {
     return Arrays.stream(changes)
-        .map(
-            change ->
-                change instanceof TableChange.SetProperty set
-                    ? set.property()
-                    : change instanceof TableChange.RemoveProperty remove ? remove.property() : "")
+        .map(KeyedProperties::property)
         .anyMatch(name -> name.startsWith(ValueIndexes.PREFIX));
+  }
+
+  /** The property that a change sets or removes; "" for other changes. */
+  private static String property(TableChange change) {
+    return change instanceof TableChange.SetProperty set
+        ? set.property()
+        : change instanceof TableChange.RemoveProperty remove ? remove.property() : "";
   }
 
   /** The reducers that a statement sets, by column; empty for other statements. */

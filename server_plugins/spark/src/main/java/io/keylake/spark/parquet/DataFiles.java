@@ -18,6 +18,7 @@ import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
 import org.apache.parquet.io.InputFile;
 import org.apache.parquet.io.SeekableInputStream;
+import org.apache.parquet.schema.MessageType;
 import org.jspecify.annotations.Nullable;
 import org.roaringbitmap.RoaringBitmap;
 
@@ -93,7 +94,7 @@ public final class DataFiles {
   /**
    * An open file.
    *
-   * @param filters of its keys; null where it has none
+   * @param filters of its columns; null where it has none
    */
   public record Opened(
       InputFile input,
@@ -130,18 +131,23 @@ public final class DataFiles {
     return opened.footer();
   }
 
-  /** A file stores a column, whatever its name was then. */
-  public boolean hasColumn(StoredFile file, int field) throws IOException {
-    return footer(file).getFileMetaData().getSchema().getFields().stream()
-        .anyMatch(column -> column.getId() != null && column.getId().intValue() == field);
-  }
-
-  /** A file may have rows that pass a filter, as far as its filters of columns tell. */
-  public boolean mayHave(StoredFile file, FileFilter filter) throws IOException {
+  /**
+   * A file may have rows that pass a filter of one column, as far as its filters of columns tell.
+   *
+   * @param field id of the column, whatever its name was then
+   * @param isOfOthers whether rows of a file without the column pass
+   */
+  public boolean mayHave(StoredFile file, FileFilter filter, int field, boolean isOfOthers)
+      throws IOException {
     Opened opened = open(file);
     try {
-      FilterPredicate predicate = filter.on(opened.footer().getFileMetaData().getSchema());
-      return !opened.asked(predicate).footer().getBlocks().isEmpty();
+      MessageType schema = opened.footer().getFileMetaData().getSchema();
+      boolean hasColumn =
+          schema.getFields().stream()
+              .anyMatch(column -> column.getId() != null && column.getId().intValue() == field);
+      return hasColumn
+          ? !opened.asked(filter.on(schema)).footer().getBlocks().isEmpty()
+          : isOfOthers;
     } catch (RuntimeException e) {
       throw StoreFailure.reading(file.location(), e);
     } finally {

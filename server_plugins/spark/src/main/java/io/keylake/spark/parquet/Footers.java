@@ -99,7 +99,7 @@ final class Footers {
   /**
    * The footer of a file, with what it says of filters.
    *
-   * @param filters of its keys; null where it has none
+   * @param filters of its columns; null where it has none
    */
   record Known(ParquetMetadata footer, @Nullable AskedFile filters) {}
 

@@ -18,7 +18,7 @@ public enum CacheKind {
   FOOTERS("footers", 32, ReadTotal.FOOTER_HITS, ReadTotal.FOOTER_MISSES),
   /** Positions of the pages of columns. */
   PAGE_INDEXES("page_indexes", 128, null, null),
-  /** Parts of filters of keys. */
+  /** Parts of filters of columns. */
   COLUMN_FILTERS("column_filters", 64, null, null),
   /** The rows of sections that win. */
   SELECTIONS("selections", 32, ReadTotal.SELECTION_HITS, ReadTotal.SELECTION_MISSES),

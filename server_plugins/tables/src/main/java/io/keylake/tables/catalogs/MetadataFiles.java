@@ -151,7 +151,7 @@ final class MetadataFiles implements FileIO {
     private final PositionOutputStream stream;
     private final Place place;
     private final ByteArrayOutputStream content = new ByteArrayOutputStream();
-    private boolean isWhole;
+    private long asked; // bytes to write; those of a write that has failed are not in the content
 
     KeptStream(PositionOutputStream stream, Place place) {
       this.stream = stream;
@@ -170,18 +170,16 @@ final class MetadataFiles implements FileIO {
 
     @Override
     public void write(int one) throws IOException {
-      isWhole = false;
+      asked++;
       stream.write(one);
       content.write(one);
-      isWhole = true;
     }
 
     @Override
     public void write(byte[] bytes, int from, int length) throws IOException {
-      isWhole = false;
+      asked += length;
       stream.write(bytes, from, length);
       content.write(bytes, from, length);
-      isWhole = true;
     }
 
     @Override
@@ -193,7 +191,7 @@ final class MetadataFiles implements FileIO {
     @Override
     public void close() throws IOException {
       stream.close();
-      if (isWhole) {
+      if (content.size() == asked) {
         KEPT.keep(place, content.toByteArray());
       }
     }

@@ -62,6 +62,9 @@ public final class ValueIndexes {
 
   /** The other columns that have them. */
   public static List<NestedField> values(Map<String, String> properties, KeyedSchema schema) {
+    if (properties.keySet().stream().noneMatch(name -> name.startsWith(PREFIX))) {
+      return List.of(); // as of most tables, whose columns may be thousands
+    }
     return schema.values().stream()
         .filter(field -> isOn(properties, field.name()))
         .filter(field -> TYPES.contains(field.type().typeId()))

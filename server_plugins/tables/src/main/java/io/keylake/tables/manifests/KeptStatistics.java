@@ -1,5 +1,6 @@
 package io.keylake.tables.manifests;
 
+import java.io.ByteArrayOutputStream;
 import java.io.Serial;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
@@ -70,7 +71,7 @@ record KeptStatistics(
     long[] all = new long[NUMBERS * columns.length];
     int[] ends = new int[2 * columns.length];
     boolean[] has = new boolean[2 * columns.length];
-    byte[] bytes = new byte[0];
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     for (int place = 0; place < columns.length; place++) {
       for (int kind = 0; kind < NUMBERS; kind++) {
         all[kind * columns.length + place] = numbers[kind].of(columns[place]);
@@ -79,14 +80,12 @@ record KeptStatistics(
         byte[] bound = bounds[side].of(columns[place]);
         has[2 * place + side] = bound != null;
         if (bound != null) {
-          int from = bytes.length;
-          bytes = Arrays.copyOf(bytes, from + bound.length);
-          System.arraycopy(bound, 0, bytes, from, bound.length);
+          bytes.writeBytes(bound);
         }
-        ends[2 * place + side] = bytes.length;
+        ends[2 * place + side] = bytes.size();
       }
     }
-    return new KeptStatistics(columns, kinds, all, ends, has, bytes);
+    return new KeptStatistics(columns, kinds, all, ends, has, bytes.toByteArray());
   }
 
   private record Numbers(@Nullable Map<Integer, Long> all) {

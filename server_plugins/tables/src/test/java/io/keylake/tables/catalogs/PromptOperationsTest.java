@@ -1,5 +1,6 @@
 package io.keylake.tables.catalogs;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -28,6 +29,8 @@ import org.apache.iceberg.exceptions.RuntimeIOException;
 import org.apache.iceberg.inmemory.InMemoryFileIO;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.io.InputFile;
+import org.apache.iceberg.io.OutputFile;
+import org.apache.iceberg.io.PositionOutputStream;
 import org.junit.jupiter.api.Test;
 
 /** How often a store is asked for a file of metadata, and what is said of its failure. */
@@ -104,6 +107,82 @@ class PromptOperationsTest {
     table.commit(before, TableMetadata.buildFrom(before).setProperties(Map.of("a", "b")).build());
     assertEquals("b", opened().refresh().properties().get("a"));
     assertEquals(0, store.reads);
+  }
+
+  /** A stream whose first write fails, as one to a store does. */
+  private static final class Failing extends PositionOutputStream {
+    private final PositionOutputStream stream;
+    private boolean hasFailed;
+
+    Failing(PositionOutputStream stream) {
+      this.stream = stream;
+    }
+
+    @Override
+    public long getPos() throws IOException {
+      return stream.getPos();
+    }
+
+    @Override
+    public void write(int one) throws IOException {
+      if (!hasFailed) {
+        hasFailed = true;
+        throw new IOException("no (Service: S3)");
+      }
+      stream.write(one);
+    }
+
+    @Override
+    public void close() throws IOException {
+      stream.close();
+    }
+  }
+
+  @Test
+  void whatTheStoreHasNotTakenAsAWholeIsReadAgain() throws IOException {
+    String location = "memory://orders/metadata/part.metadata.json";
+    MetadataFiles files =
+        new MetadataFiles(
+            new InMemoryFileIO() {
+              @Override
+              public OutputFile newOutputFile(String path) {
+                OutputFile file = store.newOutputFile(path);
+                return new OutputFile() {
+                  @Override
+                  public PositionOutputStream create() {
+                    return new Failing(file.create());
+                  }
+
+                  @Override
+                  public PositionOutputStream createOrOverwrite() {
+                    return create();
+                  }
+
+                  @Override
+                  public String location() {
+                    return path;
+                  }
+
+                  @Override
+                  public InputFile toInputFile() {
+                    return file.toInputFile();
+                  }
+                };
+              }
+
+              @Override
+              public InputFile newInputFile(String path) {
+                return store.newInputFile(path);
+              }
+            });
+    try (OutputStream file = files.newOutputFile(location).create()) {
+      assertThrows(IOException.class, () -> file.write('#'));
+      file.write('{');
+    }
+    store.addFile(location, "{}".getBytes(UTF_8)); // somebody has mended it
+    store.reads = 0;
+    assertEquals(2, files.asked(() -> files.newInputFile(location).getLength()));
+    assertEquals(1, store.reads);
   }
 
   private static RuntimeException said(int status) {

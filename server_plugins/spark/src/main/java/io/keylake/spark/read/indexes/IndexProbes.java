@@ -43,7 +43,7 @@ public record IndexProbes(List<Probe> probes) implements Serializable {
    */
   private record Probe(FileFilter filter, int column, boolean isOfDefault) implements Serializable {
     boolean mayBeIn(StoredFile file, DataFiles files) throws IOException {
-      return files.hasColumn(file, column) ? files.mayHave(file, filter) : isOfDefault;
+      return files.mayHave(file, filter, column, isOfDefault);
     }
   }
 
@@ -78,7 +78,7 @@ public record IndexProbes(List<Probe> probes) implements Serializable {
     return filter instanceof Or or && isOf(or.left(), column) && isOf(or.right(), column);
   }
 
-  /** A section may have a row that passes all tests, as far as its files tell. */
+  /** A section may have a row that passes all questions, as far as its files tell. */
   public boolean mayPass(SectionPlan section, DataFiles files) throws IOException {
     for (Probe probe : probes) {
       if (!mayPass(probe, section, files)) {

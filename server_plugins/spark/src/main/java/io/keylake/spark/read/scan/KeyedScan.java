@@ -195,8 +195,7 @@ final class KeyedScan
     if (!request.isSpread()) {
       return parts();
     }
-    IndexProbes.Left left =
-        request.task(table, schema).filters().onIndexes().left(parts(), table.io());
+    IndexProbes.Left left = request.indexProbes(table, schema).left(parts(), table.io());
     filesLeftOut = left.filesLeftOut();
     return left.buckets();
   }

@@ -112,6 +112,11 @@ record ScanRequest(
         isOrdered());
   }
 
+  /** The questions of the filters that indices of the table answer. */
+  IndexProbes indexProbes(Table table, KeyedSchema schema) {
+    return IndexProbes.of(ValueIndexes.values(table.properties(), schema), filters.valueFilters());
+  }
+
   /** The part of the request that every task is told. */
   ReadTask task(Table table, KeyedSchema schema) {
     return new ReadTask(
@@ -120,7 +125,7 @@ record ScanRequest(
         new ReadTask.Filters(
             FileFilter.of(filters.keyFilters(), schema.sortKey()),
             FileFilter.of(filters.filters(), schema.table().columns()),
-            IndexProbes.of(ValueIndexes.values(table.properties(), schema), filters.valueFilters()),
+            indexProbes(table, schema),
             filters.rowTests()),
         isOrdered(),
         DataFiles.BATCH_ROWS);
