@@ -1,6 +1,8 @@
 """Metadata and manifests that are damaged: told at once, in one sentence; compressed metadata has a checksum."""
 
+import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -100,6 +102,14 @@ def test_compressed_metadata_is_read_and_written_by_all(lake: kl.Lake, table: kl
         assert [row["a"] for row in sorted(local.read().to_arrow().to_pylist(), key=lambda row: row["id"])] == [1, 2, 3]
 
 
+def unpacks_to(packed: bytes, content: bytes) -> bool:
+    """A stream of gzip has a content, bit by bit, with the checksum and the length that it says."""
+    try:
+        return gzip.decompress(packed) == content
+    except (OSError, EOFError, zlib.error):
+        return False
+
+
 def test_a_changed_bit_of_compressed_metadata_is_told(lake: kl.Lake, table: kl.KeyedTable, warehouse: Path) -> None:
     lake.spark.sql(f"ALTER TABLE lake.{table.name} SET TBLPROPERTIES ({COMPRESSED})").collect()
     table.upsert([{"id": 2, "a": 2}])
@@ -108,6 +118,8 @@ def test_a_changed_bit_of_compressed_metadata_is_told(lake: kl.Lake, table: kl.K
     for place in (*(draw.randrange(10, len(good)) for _ in range(40)), len(good) - 1, len(good) - 8):
         content = bytearray(good)
         content[place] ^= 1 << draw.randrange(8)
+        if unpacks_to(bytes(content), gzip.decompress(good)):
+            continue  # a bit on which no byte of the content depends, such as those behind the last block
         with (
             garbled(file, bytes(content)),
             keylake.local.open(warehouse) as here,
