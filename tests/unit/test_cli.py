@@ -159,6 +159,21 @@ def test_the_settings_of_a_server() -> None:
     assert "local://" not in said.stdout, "Spark brings the jars to YARN's containers"
 
 
+
+@pytest.mark.parametrize(
+    ("catalog", "said", "printed"),
+    [("jdbc", "lake", "{here}/lake"), ("hadoop", "/data/lake", "/data/lake"), ("jdbc", "s3://b/lake", "s3://b/lake")]
+    + [("hive", "hdfs:/lake", "hdfs:/lake"), ("rest", "lake", "lake")],
+)
+def test_the_warehouse_in_server_conf_does_not_depend_on_a_directory(
+    catalog: str, said: str, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("--catalog-type", catalog, "--uri", "u", "--warehouse", said)
+    settings = json.loads(RUN.invoke(app, ["server-conf", *words, "--json"]).stdout)
+    assert settings["spark.sql.catalog.lake.warehouse"] == printed.format(here=tmp_path)
+
+
 def test_the_settings_of_a_server_on_s3() -> None:
     words = ["--catalog-type", "jdbc", "--uri", "jdbc:postgresql://db/lake", "--warehouse", "s3://bucket/lake"]
     store = ["--store", "s3", "--endpoint", "https://minio:9000", "--region", "eu-central-1"]

@@ -275,6 +275,8 @@ def server_conf(
         raise DefinitionError("--endpoint and --region are those of a store. Say which kind it is: --store s3.")
     if form != "settings":
         _check_form(form, cluster, jars, as_json)
+    elif warehouse is not None and catalog_type != "rest" and ":" not in warehouse:
+        warehouse = str(Path(warehouse).absolute())  # the server, and whoever reads files, run in other directories
     folder = IMAGE_FOLDER if form != "settings" else jars or find_jars()[0].parent
     names = [jar.name for jar in find_jars() if catalog_type == "jdbc" or not jar.name.startswith("sqlite")]
     prefix = f"spark.sql.catalog.{check_catalog_name(catalog)}"
