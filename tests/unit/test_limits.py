@@ -57,6 +57,9 @@ LIMITS = {
     "attempts of a commit": commits.MOST_ATTEMPTS,
     "seconds in which an embedded server": START_LIMIT_SECONDS,
     "MiB of memory of an embedded server": _MOST_MEMORY_MIB,
+    "seconds of one call of `wait_for_commits`": of_java(
+        "spark/procedures/HistoryProcedures", "MOST_SECONDS_OF_A_WAIT"
+    ),
     "MiB of a request": of_java("spark/rest/http/Request", "MOST_BYTES") >> 20,
     "requests that wait": of_java("spark/rest/CatalogServer", "MOST_WAITING"),
     "entries of the log": of_java("spark/maintenance/Maintenance", "KEPT_ENTRIES"),

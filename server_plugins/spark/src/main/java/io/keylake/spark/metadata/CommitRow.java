@@ -21,8 +21,10 @@ public record CommitRow(
     @Nullable String writeId,
     @Nullable String idempotencyKey,
     @Nullable Long files,
+    @Nullable Instant watermark,
     boolean undone) {
   public static CommitRow of(CommitLog.Entry entry) {
+    Long watermark = entry.watermarkMicros();
     return new CommitRow(
         entry.snapshotId(),
         entry.parentId(),
@@ -37,6 +39,7 @@ public record CommitRow(
         entry.writeId(),
         entry.idempotencyKey(),
         entry.files(),
+        watermark == null ? null : PointInTime.ofMicros(watermark),
         entry.isUndone());
   }
 }

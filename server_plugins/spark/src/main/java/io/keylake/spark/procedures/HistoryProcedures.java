@@ -1,7 +1,12 @@
 package io.keylake.spark.procedures;
 
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.catalog.ListedTable;
+import io.keylake.spark.metadata.CommitRow;
+import io.keylake.spark.notices.NewCommits;
+import io.keylake.tables.KeylakeException;
 import io.keylake.tables.branches.HistoryBranches;
 import io.keylake.tables.commits.SourceOffsets;
 import io.keylake.tables.history.CommitLog;
@@ -15,10 +20,17 @@ import java.util.Map;
 import java.util.Objects;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
+import org.apache.spark.sql.types.DataTypes;
 import org.jspecify.annotations.Nullable;
 
-/** Archived states by their business times, commits by their watermarks, and offsets of sources. */
+/**
+ * Archived states by their business times, commits by their watermarks and as they come, and
+ * offsets of sources.
+ */
 final class HistoryProcedures {
+  private static final int MOST_SECONDS_OF_A_WAIT = 60;
+
   /** An archived state of a table. */
   private record StateRow(
       String table,
@@ -86,6 +98,18 @@ final class HistoryProcedures {
                             .at(time(arguments, "business_time"))
                             .branch()))),
         LocalProcedure.of(
+            "wait_for_commits",
+            List.of(
+                LocalProcedure.required("table"),
+                LocalProcedure.requiredNumber("after"),
+                LocalProcedure.optional("branch"),
+                ProcedureParameter.in("seconds", DataTypes.DoubleType).defaultValue("10").build(),
+                ProcedureParameter.in("compactions", DataTypes.BooleanType)
+                    .defaultValue("false")
+                    .build()),
+            CommitRow.class,
+            this::awaited),
+        LocalProcedure.of(
             "watermarks",
             List.of(LocalProcedure.required("table"), LocalProcedure.optional("branch")),
             WatermarkRow.class,
@@ -137,6 +161,27 @@ final class HistoryProcedures {
                               arguments.text("stream"))
                           .snapshotId()));
             }));
+  }
+
+  /** The commits that come to a branch, once there are some, or none when the time has passed. */
+  private List<CommitRow> awaited(LocalProcedure.Arguments arguments) {
+    double seconds = arguments.requiredDecimal("seconds");
+    if (!(seconds >= 0 && seconds <= MOST_SECONDS_OF_A_WAIT)) {
+      throw new KeylakeException(
+          DEFINITION,
+          "seconds => %s is no time to wait; give 0 to %d, and call again to wait for longer"
+              .formatted(seconds, MOST_SECONDS_OF_A_WAIT));
+    }
+    NewCommits.Place place =
+        new NewCommits.Place(catalog.icebergCatalog(), tables.identifier(arguments));
+    return new NewCommits(place, () -> tables.load(arguments), arguments.text("branch"))
+            .await(
+                arguments.requiredNumber("after"),
+                arguments.isSet("compactions"),
+                Duration.ofNanos((long) (seconds * 1e9)))
+            .stream()
+            .map(CommitRow::of)
+            .toList();
   }
 
   private static Instant time(LocalProcedure.Arguments arguments, String name) {

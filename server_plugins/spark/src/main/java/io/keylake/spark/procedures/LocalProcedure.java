@@ -83,6 +83,11 @@ public record LocalProcedure(
       return required(name, number(name));
     }
 
+    double requiredDecimal(String name) {
+      int position = position(name);
+      return required(name, values.isNullAt(position) ? null : values.getDouble(position));
+    }
+
     private static <T> T required(String name, @Nullable T value) {
       if (value == null) {
         throw new KeylakeException(

@@ -131,6 +131,7 @@ final class IdempotencyKeys {
           null,
           key,
           null,
+          null,
           takenBack.isOn(ledger));
     }
   }

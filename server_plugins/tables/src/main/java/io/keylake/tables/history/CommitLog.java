@@ -7,6 +7,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.Machine;
 import io.keylake.tables.spec.SpecJson;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -36,6 +37,7 @@ public final class CommitLog {
   /**
    * A commit as history shows it; what a foreign engine committed has no verb.
    *
+   * @param watermarkMicros the event time up to which its stream is complete, as far as it said so
    * @param isUndone whether a later commit has taken its writes back
    */
   public record Entry(
@@ -52,12 +54,14 @@ public final class CommitLog {
       @Nullable String writeId,
       @Nullable String idempotencyKey,
       @Nullable Long files,
+      @Nullable Long watermarkMicros,
       boolean isUndone) {
     public static Entry of(Snapshot snapshot) {
       Map<String, String> summary = snapshot.summary();
       List<String> columns = new ArrayList<>();
       SpecJson.parse(summary.getOrDefault(WriteSummary.COLUMNS, "[]"))
           .forEach(c -> columns.add(c.asText()));
+      String stream = summary.get(WriteSummary.STREAM);
       return new Entry(
           snapshot.snapshotId(),
           snapshot.parentId(),
@@ -67,11 +71,12 @@ public final class CommitLog {
           number(summary, WriteSummary.MIN_VERSION),
           number(summary, WriteSummary.MAX_VERSION),
           columns,
-          summary.get(WriteSummary.STREAM),
+          stream,
           summary.get(WriteSummary.WRITER),
           summary.get(WriteSummary.WRITE_ID),
           summary.get(WriteSummary.IDEMPOTENCY_KEY),
           Optional.ofNullable(number(summary, "added-data-files")).orElse(0L),
+          Watermarks.of(snapshot).reached(stream == null ? "" : stream),
           false);
     }
 
@@ -86,6 +91,7 @@ public final class CommitLog {
           null,
           null,
           List.of(),
+          null,
           null,
           null,
           null,
@@ -114,6 +120,7 @@ public final class CommitLog {
           writeId,
           idempotencyKey,
           files,
+          watermarkMicros,
           true);
     }
 
@@ -129,6 +136,41 @@ public final class CommitLog {
     return head == null
         ? List.of()
         : entries(SnapshotUtil.ancestorsOf(head.snapshotId(), table::snapshot), fits, atMost);
+  }
+
+  /**
+   * The commits that the branch has and another commit does not have behind it, oldest first. After
+   * a rollback there is none until the next commit.
+   *
+   * @param after a commit, or {@link CommitRange#BEGINNING} for all that are kept
+   */
+  public List<Entry> since(long after) {
+    Long head = headId();
+    if (after != CommitRange.BEGINNING) {
+      CommitRange.there(table, after);
+    }
+    if (head == null || head == after) {
+      return List.of();
+    }
+    List<Snapshot> newer = new ArrayList<>();
+    for (Snapshot each : SnapshotUtil.ancestorsOf(head, table::snapshot)) {
+      if (each.snapshotId() == after) {
+        return oldestFirst(newer);
+      }
+      newer.add(each);
+    }
+    Set<Long> told = new HashSet<>();
+    if (after != CommitRange.BEGINNING) { // rolled back, or of another branch
+      SnapshotUtil.ancestorsOf(after, table::snapshot).forEach(each -> told.add(each.snapshotId()));
+    }
+    newer.removeIf(each -> told.contains(each.snapshotId()));
+    return oldestFirst(newer);
+  }
+
+  private static List<Entry> oldestFirst(List<Snapshot> newestFirst) {
+    List<Entry> entries = entries(newestFirst, entry -> true, Integer.MAX_VALUE);
+    Collections.reverse(entries);
+    return entries;
   }
 
   private static List<Entry> entries(

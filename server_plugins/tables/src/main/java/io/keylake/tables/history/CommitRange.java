@@ -113,7 +113,8 @@ public record CommitRange(@Nullable Long after, List<Snapshot> commits) {
     return true;
   }
 
-  private static Snapshot there(Table table, long snapshotId) {
+  /** A commit, which has to be there. */
+  static Snapshot there(Table table, long snapshotId) {
     Snapshot snapshot = table.snapshot(snapshotId);
     if (snapshot == null) {
       String oldest =

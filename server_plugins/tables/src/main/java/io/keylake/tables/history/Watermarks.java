@@ -43,7 +43,7 @@ public record Watermarks(SortedMap<String, Long> byStream) {
   public static Watermarks of(Iterable<Snapshot> commits) {
     Watermarks known = NONE;
     for (Snapshot commit : commits) {
-      known = known.and(said(commit));
+      known = known.and(of(commit));
     }
     return known;
   }
@@ -68,7 +68,7 @@ public record Watermarks(SortedMap<String, Long> byStream) {
   public static SortedMap<String, Long> firstOfEach(Table table, @Nullable Long head) {
     SortedMap<String, Long> first = new TreeMap<>();
     for (Snapshot commit : oldestFirst(table, head)) {
-      said(commit).byStream.forEach(first::putIfAbsent);
+      of(commit).byStream.forEach(first::putIfAbsent);
     }
     return first;
   }
@@ -82,7 +82,8 @@ public record Watermarks(SortedMap<String, Long> byStream) {
     return commits;
   }
 
-  private static Watermarks said(Snapshot commit) {
+  /** The watermarks that one commit says. */
+  static Watermarks of(Snapshot commit) {
     return parse(commit.summary().get(PROPERTY));
   }
 
@@ -131,7 +132,7 @@ public record Watermarks(SortedMap<String, Long> byStream) {
     Watermarks today = of(table, head);
     Watermarks known = NONE;
     for (Snapshot commit : oldestFirst(table, head)) {
-      known = known.and(said(commit));
+      known = known.and(of(commit));
       Long reached = known.reached(stream);
       boolean isOfAll = stream != null || known.byStream.keySet().equals(today.byStream.keySet());
       if (isOfAll && reached != null && reached >= micros) {

@@ -115,6 +115,7 @@ class CommitsTest {
             "w1",
             "i1",
             2L,
+            null,
             false),
         first);
     Entry second = entries.get(0);

@@ -34,6 +34,7 @@ final class ProcedureRights {
           "publication",
           "retained",
           "triggers",
+          "wait_for_commits",
           "watermarks",
           "ancestors_of");
 

@@ -1,0 +1,5 @@
+/** Commits are told to those who wait for them. */
+@NullMarked
+package io.keylake.spark.notices;
+
+import org.jspecify.annotations.NullMarked;
