@@ -24,6 +24,7 @@ from keylake._table.layout import Layout, LayoutVerbs
 from keylake._table.reads import ReadVerbs, Row
 from keylake._table.serving import Serving
 from keylake._table.states import States
+from keylake._table.waiting import WaitVerbs
 from keylake._table.writes import WriteVerbs
 from keylake.errors import DefinitionError, TableNotFound, check_type
 from keylake.schema import Table, importable, model_of
@@ -40,6 +41,7 @@ class KeyedTable(
     ChangeVerbs,
     StreamVerbs,
     HistoryVerbs,
+    WaitVerbs,
     BranchVerbs,
     ConditionVerbs,
     CheckVerbs,

@@ -159,11 +159,15 @@ def test_the_settings_of_a_server() -> None:
     assert "local://" not in said.stdout, "Spark brings the jars to YARN's containers"
 
 
-
 @pytest.mark.parametrize(
     ("catalog", "said", "printed"),
-    [("jdbc", "lake", "{here}/lake"), ("hadoop", "/data/lake", "/data/lake"), ("jdbc", "s3://b/lake", "s3://b/lake")]
-    + [("hive", "hdfs:/lake", "hdfs:/lake"), ("rest", "lake", "lake")],
+    [
+        ("jdbc", "lake", "{here}/lake"),
+        ("hadoop", "/data/lake", "/data/lake"),
+        ("jdbc", "s3://b/lake", "s3://b/lake"),
+        ("hive", "hdfs:/lake", "hdfs:/lake"),
+        ("rest", "lake", "lake"),
+    ],
 )
 def test_the_warehouse_in_server_conf_does_not_depend_on_a_directory(
     catalog: str, said: str, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

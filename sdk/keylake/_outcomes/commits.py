@@ -36,6 +36,7 @@ class CommitInfo(ShownFields):
     idempotency_key: str | None
     files: int | None
     undone: bool = False  # a later commit has taken its rows back
+    watermark: datetime.datetime | None = None  # the event time up to which its stream is complete, where it is known
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> CommitInfo:
@@ -61,6 +62,7 @@ class CommitInfo(ShownFields):
             idempotency_key=row.get("idempotency_key"),
             files=row.get("files"),
             undone=bool(row.get("undone")),
+            watermark=row.get("watermark"),
         )
 
 

@@ -51,7 +51,7 @@ def watermark(time: datetime.datetime, *, stream: str | None = None) -> Watermar
 
 Verb = Literal["upsert", "update", "delete", "apply_changes", "overwrite"]
 Moment = int | str | datetime.datetime
-Argument = str | int | list[str]
+Argument = str | float | list[str]
 KeyParts = tuple[tuple[str, IcebergType, object], ...]  # the columns of a key, with their types and values
 Part = Literal[
     "keyed_files", "runs", "sections", "branches", "consumers", "all_data_files", "snapshots"

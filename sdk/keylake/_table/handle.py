@@ -63,7 +63,7 @@ class Handle:
         branch = self.on_main.value("history_branch", business_time=utc_of(as_of).isoformat())
         return self.on_branch(str(branch))
 
-    def call(self, procedure: str, **arguments: str | int | None) -> list[dict[str, Any]]:
+    def call(self, procedure: str, **arguments: str | float | None) -> list[dict[str, Any]]:
         """The rows that a procedure returns for the table or branch, with tuples for lists: results are frozen."""
         rows: list[dict[str, Any]] = self.session.call(Call.of(procedure, self.path, **arguments)).to_pylist()
         return [

@@ -82,7 +82,7 @@ WITH_KEYS = {"ignore_unknown_options": True}
 app.command()(demo)
 app.command()(loading.load)
 app.command()(registering.register)
-for reads in (reading.tables, reading.show, reading.sql, reading.history, reading.changes):
+for reads in (reading.tables, reading.show, reading.sql, reading.history, reading.watch, reading.changes):
     app.command()(reads)
 app.command(context_settings=WITH_KEYS)(reading.get)
 for looks in (reading.health, reading.report, checking.check):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import os
 import sys
@@ -148,6 +149,40 @@ def history(
     with opened(lake, catalog) as found:
         commits = branch_of(found.table(table), branch).history(at_most=most, compactions=compactions)
     show_result(commits, as_json)
+
+
+def watch(
+    table: TableArgument,
+    after: Annotated[int | None, typer.Option(help="The snapshot behind which it begins; the newest if none.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0, help="It ends when there was no commit for so long; never unless said.")
+    ] = None,
+    branch: BranchOption = None,
+    compactions: Annotated[bool, typer.Option("--compactions", help="Compactions, too.")] = False,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """Print each commit of a table or branch as it comes. With --json each is a line, for a file or a pipe."""
+    with local_lake(lake, catalog) as here:
+        if here is not None:
+            found = here.table(table).watch(after, seconds=seconds, branch=branch, compactions=compactions)
+            _show_as_they_come(found, as_json)
+        else:
+            with opened(lake, catalog) as there:
+                of = branch_of(there.table(table), branch)
+                _show_as_they_come(of.watch(after, seconds=seconds, compactions=compactions), as_json)
+
+
+def _show_as_they_come(commits: Iterator[kl.CommitInfo], as_json: bool) -> None:
+    if as_json:
+        show_lines(map(dataclasses.asdict, commits))
+        return
+    for commit in commits:
+        known = {"rows": commit.rows, "stream": commit.stream, "watermark": commit.watermark}
+        words = (f"{name} {value}" for name, value in known.items() if value is not None)
+        verb = commit.verb or "of another engine"
+        typer.echo(f"{commit.committed_at:%Y-%m-%d %H:%M:%S}  {commit.snapshot_id}  {'  '.join((verb, *words))}")
 
 
 def changes(

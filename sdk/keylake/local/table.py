@@ -8,7 +8,6 @@ import datetime
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from itertools import islice
 from typing import Any, Generic
 
 import numpy as np
@@ -25,7 +24,7 @@ from keylake._table.finding import condition_of
 from keylake._table.handle import snapshot_id_of
 from keylake._table.reads import Row, one_key
 from keylake.checks import CheckLevel, CheckReport, checked_level
-from keylake.errors import SchemaMismatch, TableNotFound, check_count, check_type
+from keylake.errors import SchemaMismatch, TableNotFound, check_type
 from keylake.local.accumulators import check_accumulator
 from keylake.local.background import awaited
 from keylake.local.catalogs import asking, loaded
@@ -34,7 +33,6 @@ from keylake.local.damage import decoding
 from keylake.local.decisions import NOWHERE
 from keylake.local.files import by_bucket
 from keylake.local.filters import Filter, Where
-from keylake.local.history import commits_of
 from keylake.local.indexes import IndexProbes, indexes_of
 from keylake.local.layout import Layout
 from keylake.local.lookups import Lookup, Sought
@@ -47,10 +45,11 @@ from keylake.local.plans import Plans
 from keylake.local.reopening import Place
 from keylake.local.result import Changes, MergedRows
 from keylake.local.stretches import WholeFile
-from keylake.results import Commit, CommitInfo, History
+from keylake.local.waiting import HistoryReads
+from keylake.results import Commit, CommitInfo
 
 
-class LocalTable(Generic[Row]):
+class LocalTable(HistoryReads, Generic[Row]):
     """A keyed table that is read in this process. `lake.table()` returns one; threads may share it.
 
     Every read looks for the newest commit first. Reads of a commit that was read before need no metadata again.
@@ -244,27 +243,6 @@ class LocalTable(Generic[Row]):
         self._merge(layout, values)
         feed = Feed(Lookup(layout, self._parquet, self._plans.table.io), values)
         return Changes(feed.of(files), self._models.unchecked(layout))
-
-    def history(self, at_most: int | None = None, *, branch: str | None = None, compactions: bool = False) -> History:
-        """The commits of the table or a branch, newest first: what they wrote, how much, and who.
-
-        Compactions change no row and come whenever maintenance makes them, so `compactions=True` has to ask for them.
-        No file of rows is opened.
-
-        Raises `DefinitionError` if `at_most` is no count, `TableNotFound` if the table or the branch is not there,
-        `Unsupported` for an experiment, `ServerUnreachable` if the catalog does not answer, and `StoreFailed` if
-        metadata cannot be read.
-
-        Example::
-
-            profiles.history()[0].stream
-        """
-        if at_most is not None:
-            check_count("at_most", at_most)
-        check_type("branch", branch, str | None, "the name of a branch")
-        check_type("compactions", compactions, bool, "True or False")
-        commits = commits_of(self._name, self._plans.metadata(), branch, compactions)
-        return History(self._name, islice(commits, at_most))
 
     def check(self, level: CheckLevel = "files") -> CheckReport:
         """Look at every file that the table needs, on all of its branches, tags and kept snapshots. Nothing is changed.
