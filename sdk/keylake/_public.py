@@ -71,7 +71,7 @@ from keylake.errors import (
     VersionMissing,
 )
 from keylake.explanations import CellOrigin, Origin, RowExplanation, StoredValue
-from keylake.health import Health, PastHealth, ReadHealth, StreamHealth
+from keylake.health import Health, IndexHealth, PastHealth, ReadHealth, StreamHealth
 from keylake.lake import Lake, connect
 from keylake.reducers import (
     ArraySum,
@@ -150,7 +150,7 @@ __all__ = [
     "JsonMapping", "JsonCommit", "Rescued",
     # what verbs give back
     "Commit", "CommitInfo", "History", "TableStream", "Undone", "Picked", "Consumer", "FilesChanged", "PublishedKv",
-    "PublishedIceberg", "MergedState", "Health", "PastHealth", "ReadHealth", "StreamHealth", "RowExplanation",
+    "PublishedIceberg", "MergedState", "Health", "IndexHealth", "PastHealth", "ReadHealth", "StreamHealth", "RowExplanation",
     "CellOrigin", "StoredValue", "Origin", "CheckReport", "CheckedFiles", "Damage", "RepairPlan", "RepairStep",
     "RepairedFile",
     # back-fill, and what a query moves

@@ -87,6 +87,15 @@ class PastHealth(ShownFields):
     newest_metadata_bytes: int  # of the newest one, which each commit writes anew
 
 
+@dataclass(frozen=True)
+class IndexHealth(ShownFields):
+    """An index of values: how many of the files are older than it, and lack it."""
+
+    column: str
+    files: int
+    older_files: int
+
+
 @dataclass(frozen=True, repr=False)
 class Health(ShownTable):
     """The health of a table or branch: layout, reads, storage, streams, maintenance, and what to do."""
@@ -103,6 +112,7 @@ class Health(ShownTable):
     maintenance: tuple[MaintenanceEntry, ...]  # what the server has done here since it started
     bucket_advice: str | None  # what is wrong with the number of buckets
     past: PastHealth | None = None  # None for a branch: it is the table's
+    indexes: tuple[IndexHealth, ...] = ()  # of values
 
     _HEADER = ("", "", "")
 
@@ -139,6 +149,12 @@ class Health(ShownTable):
             )
         if self.past is not None:
             yield from _of_the_past(self.past)
+        for index in self.indexes:
+            if index.older_files:
+                yield (
+                    f"The index of {index.column!r} lacks {index.older_files:,} of {index.files:,} files, which are older "
+                    "than it, so that look-ups open them: compact('full')."
+                )
         if self.bucket_advice is not None:
             yield f"{self.bucket_advice} See change_buckets()."
         if self.skew > MOST_SKEW:

@@ -18,7 +18,7 @@ from keylake._server.statements import Call, TablePath, Verb
 from keylake._table.handle import Verbs
 from keylake.checks import CheckLevel, CheckReport, RepairedFile, RepairPlan, RepairStep, checked_level
 from keylake.errors import DefinitionError, check_type
-from keylake.health import Health, PastHealth, ReadHealth, StreamHealth
+from keylake.health import Health, IndexHealth, PastHealth, ReadHealth, StreamHealth
 from keylake.results import CommitInfo
 
 MOST_COMMITS = 1000
@@ -67,6 +67,7 @@ class ConditionVerbs(Verbs):
             maintenance=tuple(each for each in log if each.table.endswith(name) and (each.branch is None) == on_main),
             bucket_advice=self._bucket_advice() if on_main else None,
             past=PastHealth(**self._handle.call("retained")[0]) if on_main else None,
+            indexes=self._indexes(),
         )
 
     def report(self, path: str | os.PathLike[str]) -> Path:
@@ -93,6 +94,10 @@ class ConditionVerbs(Verbs):
             live_rows=total["live_rows"],
             read_amplification=total["runs"] / total["bytes"] if total["bytes"] else 1.0,
         )
+
+    def _indexes(self) -> tuple[IndexHealth, ...]:
+        rows = self._handle.call("indexes")
+        return tuple(IndexHealth(row["column"], row["files"], row["older_files"]) for row in rows)
 
     def _kept_bytes(self) -> int:
         files = self._handle.on_main.part("all_data_files").select("file_path", "file_size_in_bytes").distinct()

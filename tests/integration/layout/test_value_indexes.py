@@ -119,9 +119,15 @@ def test_it_is_added_and_dropped_on_a_table_with_rows(lake: kl.Lake) -> None:
     table.layout.add_index(kl.Bloom("device"))
     assert [row.id for row in table.find(device="d7")] == [7], "of files without filters"
     assert left_out(table, "d7") == 0
+    older = table.health().indexes[0].files
     table.update([{"id": 7, "device": "other"}])
     assert table.find(device="d7") == []
+    health = table.health()
+    assert health.indexes == (kl.IndexHealth("device", older + 1, older),)
+    assert f"The index of 'device' lacks {older} of {older + 1} files" in " ".join(health.to_do)
     table.compact("full")
+    (index,) = table.health().indexes
+    assert (index.older_files, "'device'" in " ".join(table.health().to_do)) == (0, False)
     assert left_out(table, "d8") >= 3
     lake.spark.sql(f"ALTER TABLE {lake.catalog}.{table.name} RENAME COLUMN device TO thing").collect()
     table = lake.table(table.name)

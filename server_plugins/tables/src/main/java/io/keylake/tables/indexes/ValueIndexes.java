@@ -159,6 +159,11 @@ public final class ValueIndexes {
     return since(table.properties()).values().stream().mapToLong(Long::longValue).max().orElse(0);
   }
 
+  /** The commit up to which files lack the index of a column; 0 where none does. */
+  public static long lackedUntil(Table table, NestedField column) {
+    return since(table.properties()).getOrDefault(column.fieldId(), 0L);
+  }
+
   private static String written(KeyedSchema schema, String column) {
     NestedField field = schema.visible().asStruct().caseInsensitiveField(column);
     return field == null ? column : field.name();
