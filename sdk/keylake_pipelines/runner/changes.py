@@ -220,7 +220,7 @@ class Changes:
             raise _of_another_key(then.table, new, target, old)
 
     def explained(self, target: str, error: KeylakeError) -> KeylakeError:
-        """The reason why a keyed table took no rows: other types in the key of its source table, or else the error."""
+        """The reason why a keyed table took no rows: other types in its source table, or else the error alone."""
         if not isinstance(error, BadRows) or not self._targets.is_there(target):
             return error
         spec = self._targets.spec(target)
@@ -231,6 +231,9 @@ class Changes:
             if any(not holds(types[name], type_) for name, type_ in of_key.items()):
                 old, new = ([f"{name} ({each[name]})" for name in of_key] for each in (types, of_key))
                 return _of_another_key(known.table, new, target, old)
+            refused = alteration(self._settings.shaping.schema(known), spec, keep=True).refused
+            if refused:
+                return SchemaMismatch(f"{str(error).rstrip('.')}. {'; '.join(refused)}.")
         return error
 
     def _change(self, made: Made, target: str, before: SourceSchema, then: SourceSchema) -> None:

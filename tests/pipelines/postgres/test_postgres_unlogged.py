@@ -3,6 +3,7 @@
 import pytest
 
 import keylake as kl
+from keylake_pipelines.pipeline.retyping import retype
 from keylake_pipelines.runner.control import resume, states
 from pipelines.checks.compared import ordered
 from pipelines.postgres.shop import Shop
@@ -96,6 +97,23 @@ def test_values_that_no_column_holds(shop: Shop) -> None:
     for name, value in values.items():
         rows = shop.lake.table(f"{shop.name}.of_{name}").read(columns=["id", name]).toArrow().to_pylist()
         assert ordered(rows) == [{"id": 1, name: value}, {"id": 2, name: None}]
+
+
+def test_a_column_that_comes_back_with_another_type(shop: Shop) -> None:
+    """Lenient leaves the column as it was, so that new values may not fit it; the sentence names the way on."""
+    shop.behaviour = "lenient"
+    shop.run("CREATE TABLE t (id INT PRIMARY KEY, a INT)", "INSERT INTO t VALUES (1, 5)")
+    assert shop.follow() == ()
+    shop.run("ALTER TABLE t DROP COLUMN a, ADD COLUMN a TEXT DEFAULT 'again'", "INSERT INTO t VALUES (2, 'new')")
+    assert shop.follow() == ("t",)
+    said, table = shop.aside("t"), f"{shop.name}.t"
+    assert "Column 'a' is int and cannot hold 'new'" in said or "cannot hold 'again'" in said
+    assert "cannot become string: Iceberg does not widen one to the other. Give it" in said
+    assert f"keylake retype {table} a string, then resume" in said
+    retype(shop.lake, table, "a", "string")
+    resume(shop.lake, shop.name, table)
+    assert shop.follow() == ()
+    shop.check("t")
 
 
 def test_keys_that_the_source_names(shop: Shop) -> None:
