@@ -58,11 +58,17 @@ class Shop:
     def in_source(self, table: str) -> list[dict[str, object]]:
         names = self.columns(table)
         cursor = self.connection.execute(f"SELECT {', '.join(names)} FROM {table}".encode())
-        return ordered([dict(zip(names, row, strict=True)) for row in cursor])
+        return self._shown([dict(zip(names, row, strict=True)) for row in cursor])
 
     def in_lake(self, table: str) -> list[dict[str, object]]:
         found = self.lake.table(f"{self.name}.{table}").read(columns=self.columns(table)).toArrow()
-        return ordered(found.to_pylist())
+        return self._shown(found.to_pylist())
+
+    def _shown(self, rows: list[dict[str, object]]) -> list[dict[str, object]]:
+        """A column that became another one keeps its type where that is lenient."""
+        if self.behaviour == "lenient":
+            return ordered([{name: str(value) for name, value in row.items()} for row in rows])
+        return ordered(rows)
 
     def tables(self, *, keyless: bool = False) -> set[str]:
         """The tables of the source, or those of them without a key that the log has."""
