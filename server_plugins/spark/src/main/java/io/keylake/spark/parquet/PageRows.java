@@ -1,5 +1,6 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.tables.spec.TableDefinition;
 import java.util.Arrays;
 import java.util.Map;
 import org.apache.iceberg.TableProperties;
@@ -18,10 +19,11 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The number of rows that a page may have. Parquet looks at the size of a page after a hundred rows
- * at the earliest; of large values that would make pages that no merge of many files can hold. A
- * row is also large because it has many columns: their pages may hold more together, so that each
- * is still worth its header, its statistics and its place in the index.
+ * The number of rows that a page may have, and the bytes of a row group. Parquet looks at the size
+ * of a page after a hundred rows at the earliest; of large values that would make pages that no
+ * merge of many files can hold. A row is also large because it has many columns: their pages may
+ * hold more together, so that each is still worth its header, its statistics and its place in the
+ * index.
  */
 public final class PageRows {
   private static final long PAGE_BYTES = 256 << 10; // of the pages of all columns together
@@ -30,7 +32,22 @@ public final class PageRows {
       TableProperties.PARQUET_ROW_GROUP_CHECK_MIN_RECORD_COUNT_DEFAULT;
   private static final long LARGE_ROW_BYTES = 8 << 10;
 
+  private static final int PAGES_OF_GROUP = 2; // of each column at least
+
   private PageRows() {}
+
+  /**
+   * The bytes of a row group, as Parquet counts them before it compresses: those of the table, or
+   * more where the usual number would leave columns less than some pages. Each column of a group is
+   * an entry of the footer, whatever its rows.
+   *
+   * @param wished by the table
+   */
+  static long groupBytes(long wished, StructType type) {
+    return wished == TableDefinition.ROW_GROUP_BYTES
+        ? Math.max(wished, leaves(type) * COLUMN_PAGE_BYTES * PAGES_OF_GROUP)
+        : wished;
+  }
 
   /**
    * Table properties that limit pages where rows are large, else none; the first row of a file

@@ -258,6 +258,9 @@ public final class SortedFiles implements Closeable {
     location = file.encryptingOutputFile().location();
     Map<String, String> properties = new HashMap<>(table.properties());
     PageRows.limit(first.get(0), storedType).forEach(properties::putIfAbsent);
+    properties.computeIfPresent(
+        TableProperties.PARQUET_ROW_GROUP_SIZE_BYTES,
+        (name, bytes) -> String.valueOf(PageRows.groupBytes(Long.parseLong(bytes), storedType)));
     Dictionaries.leftOut(first, areAll, stored).forEach(properties::putIfAbsent);
     // Parquet's own writer would make filters as large as they may become.
     Stream.concat(key.stream(), indexed.stream())

@@ -43,13 +43,23 @@ class PageRowsTest {
     }
   }
 
+  @Test
+  void rowGroupsOfManyColumnsAreWorthTheirEntriesInTheFooter() {
+    assertEquals(16L << 20, PageRows.groupBytes(16L << 20, doubles(1_024)));
+    assertEquals(2 * (16L << 20), PageRows.groupBytes(16L << 20, doubles(2_048)));
+    assertEquals(1L << 20, PageRows.groupBytes(1L << 20, doubles(2_048)), "as it was asked for");
+  }
+
   private static Map<String, String> ofDoubles(int columns) {
-    StructField[] fields =
-        IntStream.range(0, columns)
-            .mapToObj(i -> new StructField("c" + i, DataTypes.DoubleType, true, Metadata.empty()))
-            .toArray(StructField[]::new);
     Object[] values = new Object[columns];
     Arrays.fill(values, 0.5);
-    return PageRows.limit(new GenericInternalRow(values), new StructType(fields));
+    return PageRows.limit(new GenericInternalRow(values), doubles(columns));
+  }
+
+  private static StructType doubles(int columns) {
+    return new StructType(
+        IntStream.range(0, columns)
+            .mapToObj(i -> new StructField("c" + i, DataTypes.DoubleType, true, Metadata.empty()))
+            .toArray(StructField[]::new));
   }
 }

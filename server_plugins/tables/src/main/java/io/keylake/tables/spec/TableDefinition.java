@@ -29,6 +29,9 @@ import org.apache.iceberg.types.Types.NestedField;
  * @param columns the user's columns; identifier fields and nullability are set here
  */
 public record TableDefinition(TableSpec spec, Schema columns, String comment) {
+  /** A merge holds one row group per run in memory, so files keep theirs small. */
+  public static final long ROW_GROUP_BYTES = 16L << 20;
+
   public TableDefinition {
     DefinitionRules.check(spec, columns);
   }
@@ -194,8 +197,7 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
     Map<String, String> properties = new HashMap<>();
     properties.put(TableProperties.FORMAT_VERSION, "2");
     properties.put(TableProperties.PARQUET_COMPRESSION, "zstd");
-    // A merge holds one row group per run in memory, so fresh files keep theirs small.
-    properties.put(TableProperties.PARQUET_ROW_GROUP_SIZE_BYTES, String.valueOf(16L << 20));
+    properties.put(TableProperties.PARQUET_ROW_GROUP_SIZE_BYTES, String.valueOf(ROW_GROUP_BYTES));
     // Commits never conflict, so all that one needs is another try while others come in between.
     properties.put(TableProperties.COMMIT_NUM_RETRIES, "100");
     properties.put(TableProperties.COMMIT_MIN_RETRY_WAIT_MS, "50");
