@@ -96,8 +96,14 @@ class ConditionVerbs(Verbs):
         )
 
     def _indexes(self) -> tuple[IndexHealth, ...]:
-        rows = self._handle.call("indexes")
-        return tuple(IndexHealth(row["column"], row["files"], row["older_files"]) for row in rows)
+        indexes = self._handle.on_main.call("indexes")
+        if not indexes:
+            return ()
+        lacked = {row["column"]: row["lacked_until"] for row in indexes}
+        files = self._handle.part("entries").where("status < 2 AND data_file.content = 0")
+        older = [f"count_if(file_sequence_number <= {number})" for number in lacked.values()]
+        counts = files.selectExpr("count(*)", *older).collect()[0]
+        return tuple(IndexHealth(column, counts[0], count) for column, count in zip(lacked, counts[1:], strict=True))
 
     def _kept_bytes(self) -> int:
         files = self._handle.on_main.part("all_data_files").select("file_path", "file_size_in_bytes").distinct()

@@ -107,6 +107,16 @@ def test_a_branch_has_commits_of_its_own(lake: kl.Lake, warehouse: Path) -> None
             here.wait(0, branch="tmp_other", seconds=0)
 
 
+def test_an_experiment_has_commits_of_its_own(lake: kl.Lake) -> None:
+    table = create(lake)
+    table.upsert(rows(1))
+    trial = table.experiment("trial", add={"score": float})
+    begun = trial.history()[0]
+    written = trial.update([{"id": 1, "score": 0.5}])
+    table.upsert(rows(2))
+    assert ids(trial.wait(begun, seconds=0)) == [written.snapshot_id]
+
+
 def test_a_rollback_is_no_commit(lake: kl.Lake, warehouse: Path) -> None:
     with seen_by_both(lake, warehouse) as (table, both):
         first, second = table.upsert(rows(1)), table.upsert(rows(2))

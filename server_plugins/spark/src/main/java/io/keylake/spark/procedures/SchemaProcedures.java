@@ -3,25 +3,18 @@ package io.keylake.spark.procedures;
 import static io.keylake.spark.procedures.TableArgument.quoted;
 
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
-import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.indexes.ValueIndexes;
-import io.keylake.tables.planning.FileListing;
 import io.keylake.tables.schema.ChangesJson;
 import io.keylake.tables.schema.SchemaChange;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableDefinition;
 import java.util.List;
-import java.util.Set;
-import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.expressions.Expressions;
-import org.apache.iceberg.types.Types.NestedField;
-import org.jspecify.annotations.Nullable;
 
 /** The columns of a table, and their indices. */
 final class SchemaProcedures {
-  /** An index of the values of a column, and the files of a branch that are older than it. */
-  private record IndexRow(String column, String kind, long files, long olderFiles) {}
+  /** An index of the values of a column; files up to that sequence number lack it. */
+  private record IndexRow(String column, String kind, long lackedUntil) {}
 
   /** The definition of a table, as JSON. */
   private record SpecRow(String spec) {}
@@ -43,9 +36,9 @@ final class SchemaProcedures {
             this::altered),
         LocalProcedure.of(
             "indexes",
-            List.of(LocalProcedure.required("table"), LocalProcedure.optional("branch")),
+            List.of(LocalProcedure.required("table")),
             IndexRow.class,
-            arguments -> indexes(tables.load(arguments), arguments.text("branch"))),
+            arguments -> indexes(tables.load(arguments))),
         LocalProcedure.of(
             "add_index",
             List.of(LocalProcedure.required("table"), LocalProcedure.required("column")),
@@ -58,34 +51,22 @@ final class SchemaProcedures {
             this::notIndexed));
   }
 
-  private static List<IndexRow> indexes(Table table, @Nullable String branch) {
-    List<NestedField> indexed = ValueIndexes.values(table.properties(), KeyedSchema.of(table));
-    Long head = new CommitLog(table, branch).headId();
-    List<FileScanTask> files =
-        head == null || indexed.isEmpty()
-            ? List.of()
-            : new FileListing(table, table.schema(), Expressions.alwaysTrue(), Set.of()).at(head);
-    return indexed.stream()
-        .map(
-            field -> {
-              long since = ValueIndexes.lackedUntil(table, field);
-              long older =
-                  files.stream().filter(task -> task.file().fileSequenceNumber() <= since).count();
-              return new IndexRow(field.name(), "bloom", files.size(), older);
-            })
+  private static List<IndexRow> indexes(Table table) {
+    return ValueIndexes.values(table.properties(), KeyedSchema.of(table)).stream()
+        .map(field -> new IndexRow(field.name(), "bloom", ValueIndexes.lackedUntil(table, field)))
         .toList();
   }
 
   private List<IndexRow> indexed(Arguments arguments) {
     Table table = tables.load(arguments);
     ValueIndexes.add(table, arguments.requiredText("column"));
-    return indexes(table, null);
+    return indexes(table);
   }
 
   private List<IndexRow> notIndexed(Arguments arguments) {
     Table table = tables.load(arguments);
     ValueIndexes.drop(table, arguments.requiredText("column"));
-    return indexes(table, null);
+    return indexes(table);
   }
 
   private List<SpecRow> described(Arguments arguments) {

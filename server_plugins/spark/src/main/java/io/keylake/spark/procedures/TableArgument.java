@@ -40,7 +40,14 @@ record TableArgument(KeyedCatalog catalog) implements CatalogTables {
    * them among themselves.
    */
   private static final Set<String> FOR_EXPERIMENTS =
-      Set.of("commits", "commit_range", "compact", "compaction_plan", "explain_row", "rebucket");
+      Set.of(
+          "commits",
+          "commit_range",
+          "compact",
+          "compaction_plan",
+          "explain_row",
+          "rebucket",
+          "wait_for_commits");
 
   Table load(Arguments arguments) {
     return load(arguments, "table");
