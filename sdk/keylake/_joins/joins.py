@@ -82,7 +82,11 @@ def join(
         raise DefinitionError("There is no table to join. Give tables, or columns of them: [profiles['clicks']].")
     session = picked[0].table._handle.session  # pyright: ignore[reportPrivateUsage]
     frame = _frame(session, samples)
-    plan = _Plan(session, tuple(session.columns(frame)), names_of(on), tuple(picked), how, as_of, missing)
+    columns = tuple(session.columns(frame))
+    spelt = {name.lower(): name for name in columns}
+    named = tuple(spelt.get(name.lower(), name) for name in names_of(on))
+    as_of = as_of and spelt.get(as_of.lower(), as_of)
+    plan = _Plan(session, columns, named, tuple(picked), how, as_of, missing)
     plan.check(validate)
     with session.asking():
         return plan.joined(frame)
@@ -134,7 +138,8 @@ class _Layout:
     def of(cls, spec: TableSpec, on: Sequence[str]) -> _Layout | None:
         """The layout of a table; none where samples cannot be brought into it."""
         has_uuid = any(isinstance(spec.column(name).type, UUIDType) for name in spec.bucket_by)
-        if spec.partition_by or spec.groups or has_uuid or not set(spec.bucket_by) <= set(on):
+        of_samples = {name.lower() for name in on}
+        if spec.partition_by or spec.groups or has_uuid or not {name.lower() for name in spec.bucket_by} <= of_samples:
             return None
         return cls(spec.buckets, spec.bucket_by)
 
@@ -193,7 +198,8 @@ class _Plan:
 
     def key_of(self, table: KeyedTable[Any]) -> tuple[str, ...]:
         """The key columns on which a table is joined."""
-        return tuple(name for name in table.spec.key if name in self.on)
+        of_samples = {name.lower() for name in self.on}
+        return tuple(name for name in table.spec.key if name.lower() in of_samples)
 
     def joined(self, frame: DataFrame) -> DataFrame:
         """The samples with all columns, in the order in which they were asked for."""

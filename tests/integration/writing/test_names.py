@@ -158,3 +158,26 @@ def test_keys_by_names_in_any_case(lake: kl.Lake, warehouse: Path) -> None:
             local.get(other=1)
     with refused(lake, table.name, kl.SchemaMismatch, "'Id'", "'other'"):
         table.get(other=1)
+
+
+def test_names_in_values_and_lists_in_any_case(lake: kl.Lake, tmp_path: Path) -> None:
+    """Names that Spark does not resolve: those in rows, of joins, and of what is published."""
+    schema = pa.schema([pa.field("Id", pa.int64(), nullable=False), pa.field("Score", pa.int64())])
+    spec = kl.TableSpec.from_arrow(schema, name=fresh_name("names"), key="Id", versions="explicit", buckets=2)
+    table = lake.create(spec)
+    rows = pa.table({"id": [1, 2], "SCORE": [3, 4], "changed": [["score"], ["SCORE"]]})
+    table.update(rows, version=1, columns_from="CHANGED")
+    twice = rows.set_column(2, "changed", pa.array([["score", "Score"], ["score"]]))
+    with refused(lake, table.name, kl.BadRows, "'Score' twice"):
+        table.update(twice, version=2, columns_from="changed")
+    assert table["score"].names == table["SCORE"].names == ("Score",)
+    with refused(lake, table.name, kl.DefinitionError, "have one twice"):
+        table["score", "SCORE"]
+    when = pa.array([table.history()[0].committed_at], pa.timestamp("us", "UTC"))
+    samples = pa.table({"iD": [2], "At": when})
+    for on in ("ID", "id", "iD"):
+        assert kl.join(samples, [table["score"]], on=on, as_of="AT").collect()[0]["Score"] == 4
+    published = table.serving.publish_kv(tmp_path, columns=["score"])
+    assert published.rows == 2
+    with refused(lake, table.name, kl.SchemaMismatch, "'scores' is not in the table"):
+        table.serving.publish_kv(tmp_path, columns=["scores"])

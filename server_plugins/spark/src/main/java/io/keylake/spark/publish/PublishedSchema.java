@@ -6,6 +6,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
@@ -29,19 +30,24 @@ record PublishedSchema(KeyedSchema table, List<NestedField> values, boolean hasT
    */
   static PublishedSchema of(
       KeyedSchema table, @Nullable List<String> wanted, boolean hasTombstones) {
-    List<String> known = table.visible().columns().stream().map(NestedField::name).toList();
-    for (String name : wanted == null ? List.<String>of() : wanted) {
-      if (!known.contains(name)) {
-        throw new KeylakeException(
-            SCHEMA_MISMATCH,
-            "column '%s' is not in the table; its columns are %s".formatted(name, known));
-      }
+    if (wanted == null) {
+      return new PublishedSchema(table, table.values(), hasTombstones);
     }
-    List<NestedField> values =
-        table.values().stream()
-            .filter(field -> wanted == null || wanted.contains(field.name()))
-            .toList();
+    Set<NestedField> chosen = new HashSet<>();
+    wanted.forEach(name -> chosen.add(column(table.visible(), name)));
+    List<NestedField> values = table.values().stream().filter(chosen::contains).toList();
     return new PublishedSchema(table, values, hasTombstones);
+  }
+
+  private static NestedField column(Schema columns, String name) {
+    NestedField column = columns.asStruct().caseInsensitiveField(name);
+    if (column == null) {
+      List<String> known = columns.columns().stream().map(NestedField::name).toList();
+      throw new KeylakeException(
+          SCHEMA_MISMATCH,
+          "column '%s' is not in the table; its columns are %s".formatted(name, known));
+    }
+    return column;
   }
 
   List<NestedField> key() {

@@ -31,7 +31,7 @@ final class RowCheck {
   private final WriteLayout layout;
   private final TableSpec spec;
   private final List<Column> checked = new ArrayList<>();
-  private final Map<UTF8String, Integer> valuesByName = new HashMap<>();
+  private final Map<UTF8String, Integer> valuesByName = new HashMap<>(); // in lower case
   private final boolean[] carried;
   private @Nullable ArrayData lastNames; // those that `carried` is of
   private final boolean accumulates;
@@ -42,7 +42,7 @@ final class RowCheck {
     this.carried = new boolean[layout.values().size()];
     this.accumulates = layout.values().stream().anyMatch(column -> column.reducer().accumulates());
     for (int i = 0; i < layout.values().size(); i++) {
-      valuesByName.put(UTF8String.fromString(layout.values().get(i).field().name()), i);
+      valuesByName.put(lower(layout.values().get(i).field().name()), i);
     }
     List<Column> all = new ArrayList<>(layout.key());
     all.addAll(layout.values());
@@ -51,6 +51,10 @@ final class RowCheck {
         checked.add(column);
       }
     }
+  }
+
+  private static UTF8String lower(String name) {
+    return UTF8String.fromString(name).toLowerCase();
   }
 
   private static boolean isChecked(Type type) {
@@ -181,7 +185,7 @@ final class RowCheck {
     java.util.Arrays.fill(carried, false);
     for (int i = 0; i < names.numElements(); i++) {
       UTF8String name = names.isNullAt(i) ? null : names.getUTF8String(i);
-      Integer value = valuesByName.get(name);
+      Integer value = name == null ? null : valuesByName.get(name.toLowerCase());
       if (name == null || name.numBytes() == 0) {
         throw badList(row, "a list with an empty name");
       }
@@ -203,8 +207,7 @@ final class RowCheck {
 
   /** A row that is versioned by its ordering column carries it, named or not. */
   private void carryOrdering() {
-    Integer ordering =
-        spec.ordering() == null ? null : valuesByName.get(UTF8String.fromString(spec.ordering()));
+    Integer ordering = spec.ordering() == null ? null : valuesByName.get(lower(spec.ordering()));
     if (ordering != null && isVersion(layout.values().get(ordering))) {
       carried[ordering] = true;
     }
@@ -218,7 +221,7 @@ final class RowCheck {
     for (Map.Entry<String, TableSpec.ColumnGroup> group : spec.columnGroups().entrySet()) {
       long named =
           group.getValue().columns().stream()
-              .map(name -> valuesByName.get(UTF8String.fromString(name)))
+              .map(name -> valuesByName.get(lower(name)))
               .filter(value -> value != null && carried[value])
               .count();
       if (named > 0 && named < group.getValue().columns().size()) {
