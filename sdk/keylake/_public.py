@@ -150,8 +150,9 @@ __all__ = [
     "JsonMapping", "JsonCommit", "Rescued",
     # what verbs give back
     "Commit", "CommitInfo", "History", "TableStream", "Undone", "Picked", "Consumer", "FilesChanged", "PublishedKv",
-    "PublishedIceberg", "MergedState", "Health", "IndexHealth", "PastHealth", "ReadHealth", "StreamHealth", "RowExplanation",
-    "CellOrigin", "StoredValue", "Origin", "CheckReport", "CheckedFiles", "Damage", "RepairPlan", "RepairStep",
+    "PublishedIceberg", "MergedState", "Health", "IndexHealth", "PastHealth", "ReadHealth", "StreamHealth",
+    "RowExplanation", "CellOrigin", "StoredValue", "Origin", "CheckReport", "CheckedFiles", "Damage", "RepairPlan",
+    "RepairStep",
     "RepairedFile",
     # back-fill, and what a query moves
     "join", "TableColumns", "explain_join", "JoinExplanation", "assert_no_shuffle",

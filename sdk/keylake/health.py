@@ -152,8 +152,8 @@ class Health(ShownTable):
         for index in self.indexes:
             if index.older_files:
                 yield (
-                    f"The index of {index.column!r} lacks {index.older_files:,} of {index.files:,} files, which are older "
-                    "than it, so that look-ups open them: compact('full')."
+                    f"The index of {index.column!r} lacks {index.older_files:,} of {index.files:,} files, which are "
+                    "older than it, so that look-ups open them: compact('full')."
                 )
         if self.bucket_advice is not None:
             yield f"{self.bucket_advice} See change_buckets()."

@@ -54,7 +54,7 @@ Moment = int | str | datetime.datetime
 Argument = str | float | list[str]
 KeyParts = tuple[tuple[str, IcebergType, object], ...]  # the columns of a key, with their types and values
 Part = Literal[
-    "keyed_files", "runs", "sections", "branches", "consumers", "all_data_files", "snapshots"
+    "keyed_files", "runs", "sections", "branches", "consumers", "all_data_files", "entries", "snapshots"
 ]  # what lies beside a keyed table
 
 WHOLE_ROWS: tuple[Verb, ...] = ("upsert", "overwrite")  # the verbs whose rows carry every column
