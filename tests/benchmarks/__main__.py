@@ -9,6 +9,7 @@
     lookups     rows by their keys beside SQL of a merged plain table, their files, and rows by other values
     growth      small requests beside the files, commits and buckets that a table has
     loads       a first load and ten upserts beside appends to a plain table
+    fresh       from the return of a write to another process that is told of it and has read the row
     small-writes  upserts of 1, 100 and 2,000 rows beside appends to a plain table
     wide        tables of 200, 1,000 and 3,000 columns, beside each other and beside plain tables
     repair      rollback, undo, cherry-pick, archive and publish beside an append; change feeds beside joins
@@ -48,6 +49,7 @@ from benchmarks import (  # noqa: E402
     figures,
     first,
     first_reads,
+    fresh,
     growth,
     install,
     loads,
@@ -76,6 +78,7 @@ BENCHES = (
     "loads",
     "lookups",
     "growth",
+    "fresh",
     "small-writes",
     "wide",
     "repair",
@@ -139,6 +142,7 @@ def main() -> None:
         "loads": loads.run,
         "lookups": partial(lookups.run, chosen=asked.part),
         "growth": growth.run,
+        "fresh": fresh.run,
         "small-writes": small_writes.run,
         "wide": partial(wide.run, chosen=asked.part),
         "repair": repair.run,
