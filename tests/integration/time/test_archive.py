@@ -48,6 +48,18 @@ def test_missing_times_are_filled_in(lake: kl.Lake) -> None:
     twin.check()
 
 
+def test_states_and_watermarks_of_far_years(lake: kl.Lake) -> None:
+    """A count of nanoseconds ends in the year 2262; states and watermarks go on to the last one that Python has."""
+    twin = EXPLICIT.create(lake, fresh_name("archive"))
+    far = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    twin.table.upsert(rows(0, 3, 1), version=1, stream="far", watermark=far)
+    assert twin.table.commits.watermarks() == {"far": far}
+    assert twin.table.history()[0].watermark == far
+    (state,) = twin.table.states.archive(far)
+    assert state.business_time == far
+    assert values(twin.table, far) == {1: 3}
+
+
 def test_a_late_write_corrects_later_states(lake: kl.Lake) -> None:
     twin = archived(lake)
     table = twin.table
