@@ -152,8 +152,7 @@ __all__ = [
     "Commit", "CommitInfo", "History", "TableStream", "Undone", "Picked", "Consumer", "FilesChanged", "PublishedKv",
     "PublishedIceberg", "MergedState", "Health", "IndexHealth", "PastHealth", "ReadHealth", "StreamHealth",
     "RowExplanation", "CellOrigin", "StoredValue", "Origin", "CheckReport", "CheckedFiles", "Damage", "RepairPlan",
-    "RepairStep",
-    "RepairedFile",
+    "RepairStep", "RepairedFile",
     # back-fill, and what a query moves
     "join", "TableColumns", "explain_join", "JoinExplanation", "assert_no_shuffle",
     # a table in an online store

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, cast
 
+from keylake._definition.columns import spelled
 from keylake._definition.spec import Names, TableSpec, names_of
 from keylake._json.verb import JsonVerbs
 from keylake._streams.verb import StreamVerbs
@@ -213,8 +214,7 @@ class TableColumns:
     def __post_init__(self) -> None:
         check_type("table", self.table, Verbs, "a keyed table, such as lake.table('namespace.table')")
         check_type("prefix", self.prefix, str, "text such as 'profile_'")
-        written = {name.lower(): name for name in self.table.spec.column_names}
-        object.__setattr__(self, "columns", tuple(written.get(name.lower(), name) for name in self.columns))
+        object.__setattr__(self, "columns", spelled(self.table.spec.columns, self.columns))
         unknown = [name for name in self.columns if name not in self.table.spec.column_names]
         if unknown:
             raise DefinitionError(f"{self.table.name} has no column {unknown[0]!r}. {self.table.spec.hint(unknown[0])}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 
 from keylake._table.handle import snapshot_id_of
@@ -151,32 +152,38 @@ class _Look:
         return found
 
 
-def _batches(look: _Look, seconds: float | None) -> Iterator[tuple[CommitInfo, ...]]:
-    """The commits of each look that finds some; it ends when none did for so many seconds."""
+def _steps(look: _Look, seconds: float | None) -> Iterator[tuple[CommitInfo, ...] | float]:
+    """The commits of each look that finds some, and seconds to pause; it ends when none found any for so long."""
     ends_at = _end(seconds)
     while True:
         if found := look.commits():
             yield found
             ends_at = _end(seconds)
-        elif time.monotonic() >= ends_at:
-            return
+        elif (left := ends_at - time.monotonic()) > 0:
+            yield min(look.pause, left)
         else:
-            time.sleep(min(look.pause, max(0.0, ends_at - time.monotonic())))
+            return
+
+
+def _batches(look: _Look, seconds: float | None) -> Iterator[tuple[CommitInfo, ...]]:
+    for step in _steps(look, seconds):
+        if isinstance(step, tuple):
+            yield step
+        else:
+            time.sleep(step)
 
 
 async def _told(look: _Look, seconds: float | None) -> AsyncIterator[CommitInfo]:
     """The same, commit by commit, without holding up the event loop."""
     await asyncio.to_thread(look.begun)
-    ends_at = _end(seconds)
-    while True:
-        if found := await asyncio.to_thread(look.commits):
-            for commit in found:
+    steps = _steps(look, seconds)
+    following: Callable[[], tuple[CommitInfo, ...] | float | None] = partial(next, steps, None)
+    while (step := await asyncio.to_thread(following)) is not None:
+        if isinstance(step, tuple):
+            for commit in step:
                 yield commit
-            ends_at = _end(seconds)
-        elif time.monotonic() >= ends_at:
-            return
         else:
-            await asyncio.sleep(min(look.pause, max(0.0, ends_at - time.monotonic())))
+            await asyncio.sleep(step)
 
 
 def _end(seconds: float | None) -> float:

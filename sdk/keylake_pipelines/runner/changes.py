@@ -226,12 +226,12 @@ class Changes:
         spec = self._targets.spec(target)
         types = {name.lower(): spec.column(name).type for name in spec.key}
         for known in [each.schema for (_, to), each in self._state.tables.items() if to == target]:
-            columns = self._settings.shaping.schema(known).columns
-            of_key = {each.name.lower(): each.type for each in columns if each.name.lower() in types}
+            shaped = self._settings.shaping.schema(known)
+            of_key = {each.name.lower(): each.type for each in shaped.columns if each.name.lower() in types}
             if any(not holds(types[name], type_) for name, type_ in of_key.items()):
                 old, new = ([f"{name} ({each[name]})" for name in of_key] for each in (types, of_key))
                 return _of_another_key(known.table, new, target, old)
-            refused = alteration(self._settings.shaping.schema(known), spec, keep=True).refused
+            refused = alteration(shaped, spec, keep=True).refused
             if refused:
                 return SchemaMismatch(f"{str(error).rstrip('.')}. {'; '.join(refused)}.")
         return error

@@ -89,8 +89,11 @@ public record Watermarks(SortedMap<String, Long> byStream) {
 
   /** The watermarks that a commit says; null where it says nothing. */
   public static Watermarks parse(@Nullable String json) {
+    if (json == null) {
+      return NONE;
+    }
     SortedMap<String, Long> said = new TreeMap<>();
-    SpecJson.parse(json == null ? "{}" : json)
+    SpecJson.parse(json)
         .properties()
         .forEach(each -> said.put(each.getKey(), each.getValue().asLong()));
     return new Watermarks(said);
