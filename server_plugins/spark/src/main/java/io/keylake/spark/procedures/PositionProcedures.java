@@ -1,15 +1,51 @@
 package io.keylake.spark.procedures;
 
+import io.keylake.tables.commits.SourceOffsets;
 import io.keylake.tables.history.Positions;
 import io.keylake.tables.history.Positions.Kind;
+import io.keylake.tables.history.TableLog;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import org.apache.iceberg.SchemaParser;
+import org.apache.iceberg.Table;
 import org.jspecify.annotations.Nullable;
 
-/** The procedures about the positions of consumers of a change feed and of triggers. */
+/**
+ * The procedures about the positions of consumers of a change feed and of triggers, and about the
+ * log of a table, which has a position, too.
+ */
 final class PositionProcedures {
   /** The position of a consumer or a trigger. */
   private record PositionRow(String name, @Nullable Long position) {}
+
+  /**
+   * The log of a table.
+   *
+   * @param definition null where it has none
+   * @param schema of the table, with the ids by which entries name columns
+   * @param nextOffset the first entry that main has not
+   * @param movedBefore the entry before which all were moved, though some may be taken back
+   */
+  private record LogRow(
+      @Nullable String definition,
+      String location,
+      String tableUuid,
+      String schema,
+      long nextOffset,
+      long movedBefore) {
+    static LogRow of(Table table) {
+      Optional<TableLog> log = TableLog.of(table);
+      String source = log.map(TableLog::source).orElse("");
+      return new LogRow(
+          log.map(TableLog::json).orElse(null),
+          table.location(),
+          table.uuid().toString(),
+          SchemaParser.toJson(table.schema()),
+          SourceOffsets.next(table, null).getOrDefault(source, 0L),
+          SourceOffsets.past(table, source));
+    }
+  }
 
   private final TableArgument tables;
 
@@ -22,7 +58,29 @@ final class PositionProcedures {
         positions("consumers", Kind.CONSUMER),
         positions("triggers", Kind.TRIGGER),
         move("move_consumer", Kind.CONSUMER),
-        move("move_trigger", Kind.TRIGGER));
+        move("move_trigger", Kind.TRIGGER),
+        LocalProcedure.of(
+            "log",
+            List.of(LocalProcedure.required("table")),
+            LogRow.class,
+            arguments -> List.of(LogRow.of(tables.load(arguments)))),
+        LocalProcedure.of(
+            "set_log",
+            List.of(LocalProcedure.required("table"), LocalProcedure.optional("definition")),
+            LogRow.class,
+            this::setLog));
+  }
+
+  private List<LogRow> setLog(LocalProcedure.Arguments arguments) {
+    Table table = tables.load(arguments);
+    String definition = arguments.text("definition");
+    if (definition == null) {
+      TableLog.end(table);
+    } else {
+      TableLog.fromJson(definition).begin(table);
+    }
+    table.refresh();
+    return List.of(LogRow.of(table));
   }
 
   private LocalProcedure positions(String name, Kind kind) {

@@ -181,6 +181,19 @@ public final class SourceOffsets {
   }
 
   /**
+   * The offset behind all that any commit has brought of a source, also where the commit was taken
+   * back or rolled back since.
+   */
+  public static long past(Table table, String source) {
+    return of(table.properties()).commits.stream()
+        .map(each -> each.bySource().getOrDefault(source, NumberSet.EMPTY))
+        .flatMap(taken -> taken.ranges().stream())
+        .mapToLong(range -> range.last() + 1)
+        .max()
+        .orElse(0);
+  }
+
+  /**
    * The newest commit of a branch with some of the offsets, where it has all of them; nothing where
    * it has none of them and they go on where it stands. Any other offsets are refused.
    *

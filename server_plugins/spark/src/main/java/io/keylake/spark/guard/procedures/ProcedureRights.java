@@ -30,6 +30,7 @@ final class ProcedureRights {
           "experiments",
           "history_branch",
           "indexes",
+          "log",
           "offsets",
           "publication",
           "retained",
@@ -65,7 +66,8 @@ final class ProcedureRights {
                   "drop_branch",
                   "drop_experiment",
                   "drop_index",
-                  "ensure_branch"),
+                  "ensure_branch",
+                  "set_log"),
               of(
                   Right.PUBLISH,
                   "cherry_pick",

@@ -1,0 +1,63 @@
+package io.keylake.tables.history;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.outcomes.CertainOperations;
+import io.keylake.tables.spec.SpecJson;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.iceberg.Table;
+
+/**
+ * The log of a table: clients append writes to it, which are durable there, and move them to files
+ * of the table as writes with offsets.
+ *
+ * @param id the name that it alone has
+ * @param json the definition, which clients understand
+ */
+public record TableLog(String id, String json) {
+  public static final String PROPERTY = "keylake.log";
+
+  /** The log of a table, if it has one. */
+  public static Optional<TableLog> of(Table table) {
+    return Optional.ofNullable(table.properties().get(PROPERTY)).map(TableLog::fromJson);
+  }
+
+  /** The log that a definition says. */
+  public static TableLog fromJson(String json) {
+    JsonNode node = SpecJson.parse("the definition of a log", json);
+    JsonNode id = node.path("id");
+    if (!id.isTextual() || id.textValue().isEmpty() || !node.path("kind").isTextual()) {
+      throw new KeylakeException(
+          DEFINITION,
+          "a log is defined by a JSON object with the members kind and id, not %s; table.log.begin(...) makes one"
+              .formatted(json.length() <= 100 ? json : json.substring(0, 100) + "..."));
+    }
+    return new TableLog(id.textValue(), json);
+  }
+
+  /** The source of the offsets by which its entries count. */
+  public String source() {
+    return "log-" + id;
+  }
+
+  /** Gives a table the log; one that it has already is ended first. */
+  public void begin(Table table) {
+    if (table.properties().containsKey(PROPERTY)) {
+      throw new KeylakeException(
+          DEFINITION,
+          "%s has a log already; end it first: table.log.drop()".formatted(table.name()));
+    }
+    CertainOperations.of(table).updateProperties().set(PROPERTY, json).commit();
+  }
+
+  /** Takes the log of a table away, if it has one. */
+  public static void end(Table table) {
+    Map<String, String> properties = table.properties();
+    if (properties.containsKey(PROPERTY)) {
+      CertainOperations.of(table).updateProperties().remove(PROPERTY).commit();
+    }
+  }
+}
