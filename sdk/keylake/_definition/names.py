@@ -6,6 +6,8 @@ Keys of snapshot summaries are read on the server only; Python gets what they sa
 from __future__ import annotations
 
 SPEC_PROPERTY = "keylake.spec"
+LOG_PROPERTY = "keylake.log"
+OFFSETS_PROPERTY = "keylake.offsets"
 # The property of a REST catalog by which pyiceberg sends the header that says: this client merges keyed tables itself.
 MERGING_CLIENT = {"header.X-Keylake-Client": "merges"}
 

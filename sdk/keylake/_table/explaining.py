@@ -8,8 +8,8 @@ from typing import Any
 from pyiceberg.types import IcebergType, ListType, MapType, StructType, UUIDType
 
 from keylake._definition.spec import TableSpec
+from keylake._definition.version_times import version_text
 from keylake._server.statements import KeyParts
-from keylake._table.version_times import version_text
 from keylake._values.read import python_value
 from keylake.explanations import CellOrigin, Origin, RowExplanation, StoredValue
 from keylake.reducers import Reducer

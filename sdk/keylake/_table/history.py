@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 from typing import Literal
 
+from keylake._definition.version_times import version_text
 from keylake._table.handle import Handle, Namespace, Verbs, ends_of, required_snapshot_id_of, snapshot_id_of
-from keylake._table.version_times import version_text
 from keylake.errors import DefinitionError, check_count, check_type
 from keylake.results import Commit, CommitInfo, History, Undone
 

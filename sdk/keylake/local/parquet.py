@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 from pyiceberg.io import FileIO
 from pyiceberg.types import IcebergType
 
+from keylake._values.conform import conformed, field_id
 from keylake.errors import KeylakeError, SnapshotExpired
-from keylake.local.conform import conformed, field_id
 from keylake.local.damage import damaged, failure, reading
 from keylake.local.decisions import Flags
 from keylake.local.files import StoredFile

@@ -23,8 +23,8 @@ from keylake._definition.grouping import HASHES, group_of
 from keylake._definition.spec import TableSpec
 from keylake._rows.rows import LocalRows
 from keylake._server.statements import Verb, Write
+from keylake._values.conform import of_spark
 from keylake.errors import Unsupported
-from keylake.local.conform import of_spark
 from keylake.local.decisions import Numbers
 from keylake.reducers import Latest, LatestNotNull
 
