@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keylake._definition.names import SPEC_PROPERTY
+from keylake._definition.names import LOG_PROPERTY, OFFSETS_PROPERTY, SPEC_PROPERTY
 
 PREFIX = "keylake."
 BUCKET_COUNTS = "keylake.bucket_counts"
@@ -44,7 +44,7 @@ HARMLESS = (
     "keylake.retention",
     "keylake.watermarks",
     "keylake.equality-deletes",
-    "keylake.offsets",
+    OFFSETS_PROPERTY,
     "keylake.adopts",
     "keylake.idempotency_keys.",
     "keylake.copied_files.",
@@ -53,6 +53,7 @@ HARMLESS = (
     "keylake.replaced.",
     "keylake.copy.",
     "keylake.indexed_since",
+    LOG_PROPERTY,
 )
 KNOWN = (
     SPEC_PROPERTY,

@@ -84,9 +84,9 @@ class Plans:
         """The table as it was asked for last."""
         return self._table
 
-    def layout(self) -> Layout:
+    def layout(self, max_age: datetime.timedelta | None = None) -> Layout:
         """The columns of the table now; no file is opened, and no commit of another engine is in the way."""
-        metadata = self.metadata()
+        metadata = self.metadata(max_age)
         with self._lock:
             return self._listing(metadata, metadata.current_schema_id)[0]
 

@@ -24,27 +24,28 @@ from keylake._table.finding import condition_of
 from keylake._table.handle import snapshot_id_of
 from keylake._table.reads import Row, one_key
 from keylake.checks import CheckLevel, CheckReport, checked_level
-from keylake.errors import SchemaMismatch, TableNotFound, check_type
+from keylake.errors import DefinitionError, SchemaMismatch, TableNotFound, check_type
 from keylake.local.accumulators import check_accumulator
 from keylake.local.background import awaited
 from keylake.local.catalogs import asking, loaded
 from keylake.local.changes.feed import Feed
 from keylake.local.damage import decoding
 from keylake.local.decisions import NOWHERE
-from keylake.local.files import by_bucket
 from keylake.local.filters import Filter, Where
+from keylake.local.fresh import LoggedRows, grouped
 from keylake.local.indexes import IndexProbes, indexes_of
 from keylake.local.layout import Layout
+from keylake.local.log import KeptLog, LocalLog
 from keylake.local.lookups import Lookup, Sought
 from keylake.local.merging import Merge
 from keylake.local.models import Models, by_column
 from keylake.local.models import said as _said
 from keylake.local.moments import At
 from keylake.local.parquet import ParquetFiles
-from keylake.local.plans import Plans
+from keylake.local.plans import Plan, Plans
 from keylake.local.reopening import Place
 from keylake.local.result import Changes, MergedRows
-from keylake.local.stretches import WholeFile
+from keylake.local.stretches import Stretch, WholeFile
 from keylake.local.waiting import HistoryReads
 from keylake.results import Commit, CommitInfo
 
@@ -60,6 +61,7 @@ class LocalTable(HistoryReads, Generic[Row]):
         self._parquet = files
         self._plans = Plans(table, name)
         self._models = Models(name, model)
+        self._log = KeptLog()
 
     @property
     def name(self) -> str:
@@ -70,6 +72,11 @@ class LocalTable(HistoryReads, Generic[Row]):
     def spec(self) -> TableSpec:
         """The definition of the table: as it is now, or as the class says by which it was opened."""
         return self._models.of(self._plans.layout()).table_spec()
+
+    @property
+    def log(self) -> LocalLog:
+        """The log of the table: `begin`, `drop`, `state`, writes that are durable at once, and `follow`."""
+        return LocalLog(self._name, self._plans, self._log)
 
     def __reduce__(self) -> tuple[Callable[..., LocalTable[Any]], tuple[Place, str, type[Row] | None]]:
         place = Place.of(self._plans.table.catalog, self._parquet)
@@ -92,13 +99,14 @@ class LocalTable(HistoryReads, Generic[Row]):
         at: At | None = None,
         as_of: BusinessTime | None = None,
         branch: str | None = None,
+        fresh: bool = False,
     ) -> MergedRows[Row]:
         """The merged rows: some columns, some rows, now or at a moment.
 
         `where` is a condition in text, on columns (`kl.col(Profile.clicks) > 5`), or an expression of pyiceberg. `at`
         is a commit, a snapshot id, a time with a zone, or the name of a tag or branch. `as_of` is the business time of
         an archived state. Texts and expressions compare as Iceberg does: a NaN is equal to nothing. Conditions on
-        columns compare as Spark does.
+        columns compare as Spark does. With `fresh` what is in the log of the table and not in files yet is merged, too.
 
         Raises `SchemaMismatch` for a column that the table does not have, `DefinitionError` for a `where` that cannot
         be read and for moments that do not go together, `TableNotFound` or `SnapshotExpired` for a moment that is not
@@ -109,17 +117,18 @@ class LocalTable(HistoryReads, Generic[Row]):
 
             profiles.read(columns=["clicks", "spend"], where="day >= '2026-01-01'", at=commit).to_pandas()
         """
-        plan = self._plans.at(branch, at, as_of)
+        plan, logged = self._planned(branch, at, as_of, None, fresh)
         names = self._columns(plan.layout, columns)
         chosen = None if where is None else Filter.of(where, plan.layout)
         read = names if chosen is None else tuple(dict.fromkeys((*names, *chosen.columns)))
         merge = self._merge(plan.layout, read)
         pieces = [plan.layout.empty(read)]
         probes = IndexProbes.of(chosen, self._plans.table, plan.layout, self._parquet)
-        for files in by_bucket(plan.files).values():
+        for files, behind in grouped(plan.files, logged):
             wanted = [file for file in files if chosen is None or chosen.may_have(file)]
-            if wanted and probes.may_pass(wanted):
-                rows = merge.rows([WholeFile(file, self._parquet, probes.io) for file in wanted])
+            if behind is not None or (wanted and probes.may_pass(wanted)):
+                stretches: list[Stretch] = [WholeFile(file, self._parquet, probes.io) for file in wanted]
+                rows = merge.rows([*stretches, *([] if behind is None else [behind])])
                 pieces.append(rows if chosen is None else chosen.of_rows(rows))
         return MergedRows(pa.concat_tables(pieces).select(list(names)), self._models.unchecked(plan.layout))
 
@@ -132,12 +141,14 @@ class LocalTable(HistoryReads, Generic[Row]):
         as_of: BusinessTime | None = None,
         branch: str | None = None,
         max_age: datetime.timedelta | None = None,
+        fresh: bool = False,
         **columns: object,
     ) -> Row | None:
         """The row of a key, or None; opens the files of one bucket that can have it.
 
         The key is given by its columns, or as a mapping where one of these is called as a word of this verb. `max_age`
         is how old the answer may be: within it the catalog is not asked again, and commits of others may be missing.
+        With `fresh` the row has what is in the table's log, too, and not in files yet.
 
         Raises `SchemaMismatch` if the key has other columns than the table's, `BadRows` if a value of it does not fit,
         and otherwise the errors of `read`, such as `Unsupported` and `StoreFailed`.
@@ -152,7 +163,7 @@ class LocalTable(HistoryReads, Generic[Row]):
                 f"get() takes the key of {self._name} by the names of its columns: get({_said(self.spec)}), "
                 "or as a mapping."
             )
-        return self.get_many([given], at=at, as_of=as_of, branch=branch, max_age=max_age)[0]
+        return self.get_many([given], at=at, as_of=as_of, branch=branch, max_age=max_age, fresh=fresh)[0]
 
     def get_many(
         self,
@@ -162,8 +173,11 @@ class LocalTable(HistoryReads, Generic[Row]):
         as_of: BusinessTime | None = None,
         branch: str | None = None,
         max_age: datetime.timedelta | None = None,
+        fresh: bool = False,
     ) -> list[Row | None]:
-        """The rows of some keys, in the order of the keys; None where there is no row. `max_age` is that of `get`.
+        """The rows of some keys, in the order of the keys; None where there is no row.
+
+        `max_age` and `fresh` are those of `get`.
 
         Raises `SchemaMismatch` if a key has other columns than the table's, `BadRows` if a value of it does not fit,
         and otherwise the errors of `read`, such as `Unsupported` and `StoreFailed`.
@@ -173,18 +187,24 @@ class LocalTable(HistoryReads, Generic[Row]):
             profiles.get_many([{"user_id": 7, "day": today}, {"user_id": 8, "day": today}])
         """
         check_type("keys", keys, Iterable, "a list of mappings such as {'user_id': 7}")
-        plan = self._plans.at(branch, at, as_of, max_age)
+        plan, logged = self._planned(branch, at, as_of, max_age, fresh)
         model = self._models.of(plan.layout)
-        sought = Sought.of(plan.layout, by_column(keys, model, self._name), plan.buckets.counts)
-        stretches, owners = Lookup(plan.layout, self._parquet, self._plans.table.io).found(plan.buckets, sought)
+        given = by_column(keys, model, self._name)
+        sought = Sought.of(plan.layout, given, plan.buckets.counts)
+        found, owners = Lookup(plan.layout, self._parquet, self._plans.table.io).found(plan.buckets, sought)
+        stretches: list[Stretch] = list(found)
+        if logged is not None:
+            behind, of_keys = logged.found(sought, given)
+            stretches.append(behind)
+            owners.append(of_keys)
         rows, numbers = self._merge(plan.layout, model.table_spec().column_names).found(stretches, owners)
         row_of = np.full(len(sought.keys), NOWHERE)
         row_of[numbers] = np.arange(len(numbers))
         places = row_of[sought.numbers].tolist()
         with decoding(self._name):
             read = rows.to_pylist()
-        found = iter(model.from_rows(read[place] for place in places if place != NOWHERE))
-        return [None if place == NOWHERE else next(found) for place in places]
+        shown = iter(model.from_rows(read[place] for place in places if place != NOWHERE))
+        return [None if place == NOWHERE else next(shown) for place in places]
 
     def find(
         self,
@@ -194,9 +214,12 @@ class LocalTable(HistoryReads, Generic[Row]):
         at: At | None = None,
         as_of: BusinessTime | None = None,
         branch: str | None = None,
+        fresh: bool = False,
         **columns: object,
     ) -> list[Row]:
         """The rows with some values, in no order. One of their columns at least has an index, or is of the key.
+
+        With `fresh` what is in the table's log counts, too.
 
         Raises `DefinitionError` if none has an index, `SchemaMismatch` for a column that the table does not have,
         `BadRows` for None, and otherwise the errors of `read`, such as `Unsupported` and `StoreFailed`.
@@ -208,7 +231,7 @@ class LocalTable(HistoryReads, Generic[Row]):
         layout = self._plans.layout()
         indexes = indexes_of(self._plans.table, layout)
         condition = condition_of(layout.spec, {**(values or {}), **columns}, indexes)
-        return self.read(where=condition, at=at, as_of=as_of, branch=branch).rows()
+        return self.read(where=condition, at=at, as_of=as_of, branch=branch, fresh=fresh).rows()
 
     def changes(
         self,
@@ -348,6 +371,24 @@ class LocalTable(HistoryReads, Generic[Row]):
     aget, aget_many, afind = awaited(get), awaited(get_many), awaited(find)
     aread, achanges = awaited(read), awaited(changes)
     aupsert, aupdate, adelete = awaited(upsert), awaited(update), awaited(delete)
+
+    def _planned(
+        self,
+        branch: str | None,
+        at: At | None,
+        as_of: BusinessTime | None,
+        max_age: datetime.timedelta | None,
+        fresh: bool,
+    ) -> tuple[Plan, LoggedRows | None]:
+        """The files of a moment, or those of now and what the log has beyond them."""
+        check_type("fresh", fresh, bool, "True or False")
+        if not fresh:
+            return self._plans.at(branch, at, as_of, max_age), None
+        said = {"at": at, "as_of": as_of, "branch": branch, "max_age": max_age}
+        for name, value in said.items():
+            if value is not None and (name, value) != ("branch", "main"):
+                raise DefinitionError(f"fresh=True reads main as it is now. Leave {name}={value!r} out, or fresh=True.")
+        return self._log.fresh(self._name, self._plans)
 
     def _columns(self, layout: Layout, columns: Names | None) -> tuple[str, ...]:
         if columns is None:

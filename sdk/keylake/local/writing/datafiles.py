@@ -114,7 +114,7 @@ class BatchFile:
         (info,) = (each for each in schema.fields if each.name == "_merge_info")
         (stored,) = (each for each, _ in columns if each.name == "_merge_info")
         _add_absent_members(metrics, info, stored, rows)
-        form = pa.schema([_with_id(stored) for stored, _ in columns], metadata={FILE: name_of(self.path)})
+        form = pa.schema([with_id(stored) for stored, _ in columns], metadata={FILE: name_of(self.path)})
         table = pa.table([array for _, array in columns], schema=form)
         content = pa.BufferOutputStream()
         parquet.write_table(
@@ -203,7 +203,7 @@ def _struct(info: NestedField, said: Mapping[int, Any]) -> tuple[NestedField | N
             members.append((member, said[member.field_id]))
     if not members:
         return None, None
-    fields = [_with_id(member) for member, _ in members]
+    fields = [with_id(member) for member, _ in members]
     array = pa.StructArray.from_arrays([array for _, array in members], fields=fields)
     return replaced(info, StructType(*(member for member, _ in members))), array
 
@@ -224,7 +224,7 @@ def _add_absent_members(metrics: _Metrics, whole: NestedField, stored: NestedFie
             _add_absent_members(metrics, member, there[member.field_id], rows)
 
 
-def _with_id(column: NestedField) -> Any:
+def with_id(column: NestedField) -> Any:
     """An Arrow field whose Parquet column, and those inside it, have Iceberg's ids."""
     return pa.field(
         column.name,
@@ -236,14 +236,14 @@ def _with_id(column: NestedField) -> Any:
 
 def _type_with_ids(type_: IcebergType) -> Any:
     if isinstance(type_, StructType):
-        return pa.struct([_with_id(each) for each in type_.fields])
+        return pa.struct([with_id(each) for each in type_.fields])
     if isinstance(type_, ListType):
         element = NestedField(type_.element_id, "element", type_.element_type, required=type_.element_required)
-        return pa.list_(_with_id(element))
+        return pa.list_(with_id(element))
     if isinstance(type_, MapType):
         key = NestedField(type_.key_id, "key", type_.key_type, required=True)
         value = NestedField(type_.value_id, "value", type_.value_type, required=type_.value_required)
-        return pa.map_(_with_id(key), _with_id(value))
+        return pa.map_(with_id(key), with_id(value))
     return natural(type_)
 
 

@@ -51,11 +51,7 @@ class SmallWrite:
         """Writes the rows, and commits them; where that fails for certain, the files are deleted."""
         begun_at = time.perf_counter()
         layout = self._layout()
-        spec, write_id = layout.spec, str(uuid.uuid4())
-        local, intention = local_rows(rows, spec, self.intention)
-        statement = write(spec, TablePath(self.name), intention, local.names, write_id)
-        check_writable(spec, self.intention.verb, [name for name in spec.column_names if _has(local, name)])
-        batch = Batch.of(local, spec, statement)
+        batch, write_id = batch_of(self.name, layout, self.intention, rows)
         version = max(time.time_ns() // 1000, facts_of(self.name, self.table, self.branch).highest_version or 0)
         try:
             self.files.extend(self._written(batch, layout, version))
@@ -123,6 +119,15 @@ class SmallWrite:
         for file in self.files:
             with contextlib.suppress(Exception):
                 self.table.io.delete(file.file_path)
+
+
+def batch_of(name: str, layout: Layout, intention: Intention, rows: object) -> tuple[Batch, str]:
+    """The rows of a write as a batch, and the id of the write; an error where they do not fit the table."""
+    spec, write_id = layout.spec, str(uuid.uuid4())
+    local, intention = local_rows(rows, spec, intention)
+    statement = write(spec, TablePath(name), intention, local.names, write_id)
+    check_writable(spec, intention.verb, [each for each in spec.column_names if _has(local, each)])
+    return Batch.of(local, spec, statement), write_id
 
 
 def _has(local: LocalRows, name: str) -> bool:

@@ -1,0 +1,294 @@
+"""The rows of a log that are not in files of the table yet, as rows that a merge takes behind those of all files."""
+
+# pyright: reportUnknownParameterType=false, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import json
+import threading
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.types import IcebergType
+
+from keylake._definition.bucketing import buckets_of
+from keylake._definition.grouping import HASHES, group_of
+from keylake._definition.names import LOG_PROPERTY, OFFSETS_PROPERTY
+from keylake._log.cursor import Cursor
+from keylake._log.entries import Entry
+from keylake._log.file_log import StoredLog
+from keylake._log.segments import Segments
+from keylake._values.arrow_types import natural
+from keylake._values.conform import conformed, of_spark
+from keylake._values.objects import fitted_column
+from keylake.errors import Unsupported
+from keylake.local.decisions import Numbers
+from keylake.local.files import StoredFile, by_bucket
+from keylake.local.layout import Layout
+from keylake.local.lookups import Sought, stored_form
+
+MOST_ROWS = 1_000_000
+_LATEST_VERSION = 2**62  # of rows whose versions are commits: the log comes behind all of them
+_FEW = 256  # so many rows are gathered one by one
+
+
+def stored_log(metadata: TableMetadata) -> StoredLog | None:
+    """The log that a table has."""
+    text = metadata.properties.get(LOG_PROPERTY)
+    return None if text is None else StoredLog.from_json(text)
+
+
+def moved_before(metadata: TableMetadata, source: str) -> int:
+    """The number before which every entry of a log is in files, or was and has been taken back.
+
+    Metadata say it of the same moment as the snapshots that are in them.
+    """
+    said: dict[str, Any] = json.loads(metadata.properties.get(OFFSETS_PROPERTY, "{}"))
+    sources: list[str] = said.get("sources", [])
+    if source not in sources:
+        return 0
+    place = sources.index(source)
+    taken = (ranges for *_, of_commit in said["commits"] for number, ranges in of_commit if number == place)
+    return max((int(part.rpartition("-")[2]) + 1 for ranges in taken for part in ranges.split(",")), default=0)
+
+
+class FreshRows:
+    """The rows of a log of a table, kept between reads. Threads may share them."""
+
+    def __init__(self, name: str, source: str, segments: Segments) -> None:
+        self._name = name
+        self.source = source
+        self.segments = segments
+        self._lock = threading.Lock()
+        self._known = _Entries(0)
+        self._cursor = Cursor(segments, 0)
+
+    def behind(self, layout: Layout, floor: int) -> LoggedRows:
+        """The rows of all entries from a number on that are durable now."""
+        with self._lock:
+            known = self._known.since(floor)
+            if known is not self._known:
+                self._known = known
+                self._cursor = self._cursor if self._cursor.number == known.next else Cursor(self.segments, known.next)
+            while frames := self._cursor.new():
+                for frame in frames:
+                    known.add(Entry.unpacked(frame.number, frame.entry))
+                if known.rows > MOST_ROWS:
+                    self._known, self._cursor = _Entries(0), Cursor(self.segments, 0)
+                    raise Unsupported(
+                        f"The log of {self._name} has more than {MOST_ROWS:,} rows that are not in its files, which a "
+                        f"fresh read would have to keep in memory. Move them: keylake move {self._name}."
+                    )
+            return LoggedRows(layout, known, np.arange(known.rows))
+
+
+class _Entries:
+    """Entries from a number on, which only grow in number."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.entries: list[Entry] = []
+        self.starts: list[int] = []  # the number of the first row of each entry
+        self.rows = 0
+        self._lock = threading.Lock()
+        self._whole: dict[tuple[int, IcebergType], tuple[int, Any]] = {}  # columns of so many entries
+        self._rows_of: dict[tuple[object, ...], list[int]] = {}
+        self._indexed = 0  # entries
+
+    @property
+    def next(self) -> int:
+        """The number of the entry that comes next."""
+        return self.first + len(self.entries)
+
+    def add(self, entry: Entry) -> None:
+        """Add the entry that comes next."""
+        self.starts.append(self.rows)
+        self.entries.append(entry)
+        self.rows += entry.rows
+
+    def since(self, floor: int) -> _Entries:
+        """The entries from a number on."""
+        if floor == self.first:
+            return self
+        kept = _Entries(floor)
+        if self.first < floor <= self.next:
+            for entry in self.entries[floor - self.first :]:
+                kept.add(entry)
+        return kept
+
+    def column(self, id_: int, type_: IcebergType, rows: Numbers) -> Any:
+        """A column of some rows by their numbers; null where an entry does not have it."""
+        if len(rows) > _FEW:
+            return self._column(id_, type_).take(pa.array(rows))
+        pieces = [self._piece(at, id_, type_).slice(row - self.starts[at], 1) for row, at in self._entries_of(rows)]
+        return pa.concat_arrays(pieces) if pieces else pa.array([], natural(type_))
+
+    def _entries_of(self, rows: Numbers) -> list[tuple[int, int]]:
+        return [(row, bisect_right(self.starts, row) - 1) for row in rows.tolist()]
+
+    def _column(self, id_: int, type_: IcebergType) -> Any:
+        with self._lock:
+            count, whole = self._whole.get((id_, type_), (0, pa.array([], natural(type_))))
+            if count < len(self.entries):
+                pieces = [self._piece(at, id_, type_) for at in range(count, len(self.entries))]
+                whole = pa.concat_arrays([whole, *pieces])
+                self._whole[id_, type_] = len(self.entries), whole
+            return whole
+
+    def _piece(self, at: int, id_: int, type_: IcebergType) -> Any:
+        entry = self.entries[at]
+        if id_ not in entry.columns:
+            return pa.nulls(entry.rows, natural(type_))
+        written, array = entry.columns[id_]
+        return conformed(array, written, type_)
+
+    def rows_of(self, layout: Layout) -> Mapping[tuple[object, ...], list[int]]:
+        """The numbers of the rows of each key, in the order of the log."""
+        with self._lock:
+            for at in range(self._indexed, len(self.entries)):
+                key = [self._piece(at, each.field_id, each.field_type).to_pylist() for each in layout.key]
+                for row, parts in enumerate(zip(*key, strict=True), self.starts[at]):
+                    self._rows_of.setdefault(parts, []).append(row)
+            self._indexed = len(self.entries)
+            return self._rows_of
+
+    def versions(self, rows: Numbers) -> Numbers:
+        """The versions of rows."""
+        parts = [
+            np.full(each.rows, _LATEST_VERSION, np.int64) if each.versions is None else each.versions.to_numpy()
+            for each in self.entries
+        ]
+        return np.concatenate(parts)[rows] if parts else np.empty(0, np.int64)
+
+    def lags(self, id_: int, layout: Layout, rows: Numbers) -> Any:
+        """Zero in the rows that write, delete or carry what a field of `_merge_info` says, and null in others."""
+        parts = [_is_set(each, id_, layout) for each in self.entries]
+        is_set = np.concatenate(parts)[rows] if parts else np.empty(0, np.bool_)
+        return pa.array(np.zeros(len(rows), np.int64), mask=~is_set)
+
+
+def _is_set(entry: Entry, id_: int, layout: Layout) -> Any:
+    if id_ in (layout.written, layout.deleted):
+        return np.full(entry.rows, (entry.verb == "delete") == (id_ == layout.deleted))
+    found = np.zeros(entry.rows, np.bool_)
+    for name, leaf in layout.leaves.items():
+        column = layout.fields[name].field_id
+        if leaf == id_ and column in entry.columns and entry.verb != "delete":
+            flags = entry.carried.get(column)
+            found |= True if flags is None else flags.to_numpy(zero_copy_only=False)
+    return found
+
+
+@dataclass
+class LoggedRows:
+    """Rows of a log in its order, several of a key among them; they lie behind those of all files.
+
+    `places` are their numbers among the rows of all entries.
+    """
+
+    layout: Layout
+    entries: _Entries
+    places: Numbers
+    file: StoredFile = field(init=False)
+
+    def __post_init__(self) -> None:
+        none: frozenset[int] = frozenset()
+        self.file = StoredFile("", 0, self.rows, 2**62, (0,), 1, (), (), None, none, none, is_visible=False)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.places)
+
+    def columns(self, wanted: Mapping[int, IcebergType], rows: Numbers | None = None) -> dict[int, Any]:
+        """Columns by field id, of all rows or of some."""
+        places = self.places if rows is None else self.places[rows]
+        layout = self.layout
+        hidden = {layout.written, layout.deleted, *layout.leaves.values()}
+        found: dict[int, Any] = {}
+        for id_, type_ in wanted.items():
+            if id_ == layout.version:
+                found[id_] = pa.array(self.entries.versions(places))
+            elif id_ in hidden:
+                found[id_] = self.entries.lags(id_, layout, places)
+            elif id_ not in layout.states.values():
+                found[id_] = self.entries.column(id_, type_, places)
+        return found
+
+    def by_bucket(self, count: int) -> dict[tuple[object, ...], LoggedRows]:
+        """The rows of each bucket of each partition, of so many buckets."""
+        spec = self.layout.spec
+        rows_of = self.entries.rows_of(self.layout)
+        places: dict[tuple[object, ...], list[int]] = {}
+        keys = list(rows_of)
+        at = {name: number for number, name in enumerate(spec.key)}
+        hashed = [[key[at[name]] for key in keys] for name in spec.bucket_by]
+        types = [spec.column(name).type for name in spec.bucket_by]
+        if spec.groups is None or spec.hash is None:
+            buckets = buckets_of(types, hashed, count) if keys else []
+        else:
+            groups = (group_of(types, key, spec.groups, spec.hash) for key in zip(*hashed, strict=True))
+            buckets = [group * count // spec.groups for group in groups]
+        for key, bucket in zip(keys, buckets, strict=True):
+            place = (*(stored_form(key[at[name]]) for name in spec.partition_by), bucket)
+            places.setdefault(place, []).extend(self._there(rows_of[key]))
+        return {place: self._of(numbers) for place, numbers in places.items()}
+
+    def found(self, sought: Sought, given: Sequence[Sequence[object]]) -> tuple[LoggedRows, Numbers]:
+        """The rows of keys that are looked up, and which of the keys each row has."""
+        rows_of = self.entries.rows_of(self.layout)
+        places: list[int] = []
+        owners: list[int] = []
+        seen: set[int] = set()
+        for key, owner in zip(self._keys(given), sought.numbers.tolist(), strict=True):
+            rows = () if owner in seen else self._there(rows_of.get(key, ()))
+            seen.add(owner)
+            places.extend(rows)
+            owners.extend([owner] * len(rows))
+        return self._of(places), np.array(owners, np.int64)
+
+    def _keys(self, given: Sequence[Sequence[object]]) -> list[tuple[object, ...]]:
+        columns: list[list[object]] = []
+        for column, values in zip(self.layout.key, given, strict=True):
+            fitted = fitted_column(column.name, column.field_type, values)
+            whole = pa.concat_arrays(fitted.chunks) if isinstance(fitted, pa.ChunkedArray) else fitted
+            columns.append(of_spark(whole, column.field_type).to_pylist())
+        return list(zip(*columns, strict=True))
+
+    def _there(self, rows: Sequence[int]) -> Sequence[int]:
+        """The rows of a key that were there when this was made, in the order of the log."""
+        return rows[: bisect_left(rows, self.rows)]
+
+    def _of(self, places: Sequence[int]) -> LoggedRows:
+        return LoggedRows(self.layout, self.entries, np.array(places, np.int64))
+
+
+def table_of(entry: Entry, layout: Layout) -> Any:
+    """The rows of an entry as an Arrow table, with the names and types that columns have now."""
+    names = {each.field_id: name for name, each in layout.fields.items()}
+    found = {names[id_]: (id_, *told) for id_, told in entry.columns.items() if id_ in names}
+    arrays = [conformed(array, written, layout.fields[name].field_type) for name, (_, written, array) in found.items()]
+    return pa.table(arrays, names=list(found))
+
+
+def grouped(
+    files: Sequence[StoredFile], logged: LoggedRows | None
+) -> Iterator[tuple[Sequence[StoredFile], LoggedRows | None]]:
+    """Files and rows of the log that can share a key: those of each bucket."""
+    if logged is None or not logged.rows:
+        yield from ((several, None) for several in by_bucket(files).values())
+        return
+    spec = logged.layout.spec
+    if spec.hash is not None and spec.hash not in HASHES:  # the bucket of a key cannot be computed here
+        yield files, logged
+        return
+    count = min((file.buckets for file in files), default=1)
+    of_files = by_bucket(files, count)
+    of_log = logged.by_bucket(count)
+    for place in dict.fromkeys((*of_files, *of_log)):
+        yield of_files.get(place, ()), of_log.get(place)

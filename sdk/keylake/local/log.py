@@ -1,0 +1,316 @@
+"""The log of a local table: writes that are durable at once, before somebody moves them to files of the table."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from keylake._definition.names import LOG_PROPERTY
+from keylake._display.html_table import ShownFields
+from keylake._log.cursor import Cursor
+from keylake._log.entries import Entry, LoggedVerb
+from keylake._log.file_log import FileLog, StoredLog, begin, drop
+from keylake._log.segments import Closed, Segments
+from keylake._log.state import LogState
+from keylake._rows.intention import Intention
+from keylake._rows.rows import Rows
+from keylake._table.waiting import check_wait
+from keylake.errors import DefinitionError, NothingToDo, OutcomeUnknown, SnapshotExpired, StoreFailed, check_type
+from keylake.local.catalogs import loaded
+from keylake.local.fresh import FreshRows, moved_before, stored_log, table_of
+from keylake.local.layout import Layout
+from keylake.local.plans import Plans
+
+if TYPE_CHECKING:
+    from pyiceberg.table.metadata import TableMetadata
+
+    from keylake.local.fresh import LoggedRows
+    from keylake.local.plans import Plan
+
+_COLUMNS_AGE = datetime.timedelta(seconds=1)
+_LOOK_SECONDS = 0.01
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Logged(ShownFields):
+    """A write that is in a log: durable, seen by fresh reads, and not yet in files of the table.
+
+    >>> print(Logged(number=17, rows=3, seconds=0.0021))
+    entry 17 of the log: 3 rows, 0.002 s
+    """
+
+    number: int
+    rows: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"entry {self.number} of the log: {self.rows:,} row{'' if self.rows == 1 else 's'}, {self.seconds:.3f} s"
+
+
+@dataclass(frozen=True, eq=False)
+class LogEntry:
+    """A write as a log tells it: its number, verb, time and stream, and the rows with the columns that it wrote.
+
+    `rows` is an Arrow table; `versions` has the version of each row, and is None where versions are commits.
+    """
+
+    number: int
+    verb: LoggedVerb
+    at: datetime.datetime
+    stream: str | None
+    rows: Any
+    versions: Any
+
+
+class LocalLog:
+    """`table.log`: writes that are durable in less time than a commit takes, and the entries of those writes."""
+
+    def __init__(self, name: str, plans: Plans, kept: KeptLog) -> None:
+        self._name = name
+        self._plans = plans
+        self._kept = kept
+
+    def __repr__(self) -> str:
+        return f"LocalLog of {self._name}"
+
+    def begin(self, log: FileLog | None = None) -> LogState:
+        """Give the table a log. Writes to it are `table.log.update(...)`; those of the table itself stay as they were.
+
+        Raises `DefinitionError` if the table has a log, or its folder is there already, `Unsupported` for a table in an
+        object store where no folder is given, and `StoreFailed` if the folder cannot be made.
+
+        Example::
+
+            profiles.log.begin(kl.FileLog())
+        """
+        check_type("log", log, FileLog | None, "a kl.FileLog()")
+        stored = StoredLog.new(log or FileLog())
+        table = loaded(self._plans.table, self._name)
+        if stored_log(table.metadata) is not None:
+            raise DefinitionError(f"{self._name} has a log already. End it first: table.log.drop().")
+        folder = stored.folder(table.metadata.location, str(table.metadata.table_uuid))
+
+        def keep(text: str) -> None:
+            with table.transaction() as transaction:
+                transaction.set_properties({LOG_PROPERTY: text})
+
+        begin(stored, folder, keep)
+        self._plans.changed_here()
+        return self.state()
+
+    def drop(self, *, lost: bool = False) -> None:
+        """End the log of the table, when all of its entries are in files. Its folder is deleted.
+
+        With `lost=True` entries that are not in files are given up.
+
+        Raises `NothingToDo` if the table has no log, and `DefinitionError` if entries are left to move.
+
+        Example::
+
+            profiles.log.drop()
+        """
+        check_type("lost", lost, bool, "True or False")
+        table = loaded(self._plans.table, self._name)
+        rows = self._kept.of(table.metadata, self._name)
+
+        def moved() -> int:
+            before = rows.segments.moved()
+            return max(before, moved_before(loaded(table, self._name).metadata, rows.source))
+
+        def forget() -> None:
+            with table.transaction() as transaction:
+                transaction.remove_properties(LOG_PROPERTY)
+
+        drop(rows.segments, moved, forget, lost=lost)
+        self._plans.changed_here()
+
+    def state(self) -> LogState:
+        """Tell how far the log has got, and how many entries are not in files yet.
+
+        Raises `NothingToDo` if the table has no log, and `StoreFailed` if its folder is gone or damaged.
+
+        Example::
+
+            profiles.log.state().waiting
+        """
+        metadata = self._plans.metadata()
+        log = self._kept.of(metadata, self._name)
+        segments = log.segments
+        moved = max(segments.moved(), moved_before(metadata, log.source))
+        return LogState(str(segments.folder), segments.first(), moved, segments.durable())
+
+    def upsert(self, rows: Rows, *, version: str | int | None = None, stream: str | None = None) -> Logged:
+        """Append a write of every value column of some rows, up to 10,000, to the log.
+
+        It is durable when this returns: `get(fresh=True)` and `read(fresh=True)` see it from now on, and all other
+        reads once it was moved. `version` is as with `table.upsert`.
+
+        Raises `NothingToDo` if the table has no log, `SchemaMismatch`, `VersionMissing`, `BadRows` and `Unsupported` as
+        `table.upsert` does, `Unavailable` if the disk is full, and `StoreFailed` if the log is gone or damaged.
+
+        Example::
+
+            profiles.log.upsert({"user_id": 7, "clicks": 4, "city": "Oslo"})
+        """
+        return self._append(rows, Intention("upsert", version, stream=stream))
+
+    def update(self, rows: Rows, *, version: str | int | None = None, stream: str | None = None) -> Logged:
+        """Append a write of the value columns that the rows have to the log.
+
+        Raises the errors of `upsert`, such as `NothingToDo`, `SchemaMismatch`, `BadRows` and `Unavailable`.
+
+        Example::
+
+            profiles.log.update({"user_id": 7, "clicks": 5}, stream="web")
+        """
+        return self._append(rows, Intention("update", version, stream=stream))
+
+    def delete(self, rows: Rows, *, version: str | int | None = None, stream: str | None = None) -> Logged:
+        """Append a delete of some keys to the log.
+
+        Raises the errors of `upsert`, such as `NothingToDo`, `SchemaMismatch`, `BadRows` and `Unavailable`.
+
+        Example::
+
+            profiles.log.delete({"user_id": 7})
+        """
+        return self._append(rows, Intention("delete", version, stream=stream))
+
+    def entries(self, after: int | None = None) -> Iterator[LogEntry]:
+        """The entries behind one by its number, in their order, up to now; without `after` all that are kept.
+
+        Raises `NothingToDo` if the table has no log, `SnapshotExpired` if the next entry is not kept any more, and
+        `StoreFailed` if one is damaged.
+
+        Example::
+
+            [entry.number for entry in profiles.log.entries(after=16)]
+        """
+        yield from self._told(after, seconds=0.0, is_from_now=False)
+
+    def follow(self, after: int | None = None, *, seconds: float | None = None) -> Iterator[LogEntry]:
+        """The entries behind one as they come, each once; without `after` those that come from now on.
+
+        It ends when there was none for so many `seconds`; with None it ends only with the loop. A follower that has
+        ended goes on with `after=` the last number that it was given.
+
+        Raises `NothingToDo` if the table has no log, `SnapshotExpired` if the next entry is not kept any more,
+        `DefinitionError` if `seconds` is no time, and `StoreFailed` if an entry is damaged.
+
+        Example::
+
+            for entry in profiles.log.follow(seconds=60):
+                print(entry.number, entry.rows.to_pylist())
+        """
+        check_wait(seconds, False)
+        return self._told(after, seconds, is_from_now=True)
+
+    def _append(self, rows: object, intention: Intention) -> Logged:
+        check_type("version", intention.version, str | int | None, "a number, or the name of a column")
+        check_type("stream", intention.stream, str | None, "the name of a stream")
+        begun_at = time.perf_counter()
+        # Services that only read do not wait for the writer.
+        from keylake.local.writing.logged import entry_of
+
+        appended = self._appended(rows, intention, entry_of, _COLUMNS_AGE) or self._appended(
+            rows, intention, entry_of, None
+        )
+        if appended is None:
+            raise NothingToDo(f"The log of {self._name} was ended. Nothing was appended; write to the table.")
+        log, entry, numbers = appended
+        try:
+            log.segments.make_durable(numbers.stop)
+        except OSError as error:
+            raise OutcomeUnknown(
+                f"Entry {numbers.start} of the log of {self._name} is there, and the disk does not say that it keeps "
+                f"it: {error.strerror}. table.log.state() says up to where entries are durable."
+            ) from None
+        return Logged(numbers.start, entry.rows, time.perf_counter() - begun_at)
+
+    def _appended(
+        self,
+        rows: object,
+        intention: Intention,
+        entry_of: Callable[[str, Layout, Intention, object], Entry],
+        max_age: datetime.timedelta | None,
+    ) -> tuple[FreshRows, Entry, range] | None:
+        """The entry in the log that the table has, or had within an age; None where that may be another one by now."""
+        try:
+            log = self._kept.of(self._plans.metadata(max_age), self._name)
+            entry = entry_of(self._name, self._plans.layout(max_age), intention, rows)
+            return log, entry, log.segments.append([entry.packed()])
+        except Closed:
+            return None
+        except (NothingToDo, StoreFailed):
+            if max_age is None:
+                raise
+            return None
+
+    def _told(self, after: int | None, seconds: float | None, *, is_from_now: bool) -> Iterator[LogEntry]:
+        check_type("after", after, int | None, "the number of an entry")
+        log = self._kept.of(self._plans.metadata(), self._name)
+        segments = log.segments
+        start = after + 1 if after is not None else segments.durable() if is_from_now else segments.first()
+        return self._from(Cursor(segments, start), seconds)
+
+    def _from(self, cursor: Cursor, seconds: float | None) -> Iterator[LogEntry]:
+        quiet_since = time.monotonic()
+        while True:
+            frames = cursor.new()
+            layout = self._plans.layout(_COLUMNS_AGE) if frames else None
+            for frame in frames:
+                assert layout is not None
+                yield _told(frame.number, Entry.unpacked(frame.number, frame.entry), layout)
+            if frames:
+                quiet_since = time.monotonic()
+            elif seconds is not None and time.monotonic() - quiet_since >= seconds:
+                return
+            else:
+                time.sleep(_LOOK_SECONDS)
+
+
+def _told(number: int, entry: Entry, layout: Layout) -> LogEntry:
+    """An entry with the names that columns have now."""
+    return LogEntry(number, entry.verb, entry.at, entry.stream, table_of(entry, layout), entry.versions)
+
+
+class KeptLog:
+    """The log of a table as this process has opened it."""
+
+    def __init__(self) -> None:
+        self.known: FreshRows | None = None
+        self._lock = threading.Lock()
+
+    def of(self, metadata: TableMetadata, name: str) -> FreshRows:
+        """The log that metadata say."""
+        stored = stored_log(metadata)
+        if stored is None:
+            raise NothingToDo(f"{name} has no log. Give it one: table.log.begin(kl.FileLog()).")
+        with self._lock:
+            if self.known is None or self.known.source != stored.source:
+                folder = stored.folder(metadata.location, str(metadata.table_uuid))
+                self.known = FreshRows(name, stored.source, Segments(folder))
+            return self.known
+
+    def fresh(self, name: str, plans: Plans) -> tuple[Plan, LoggedRows | None]:
+        """The files of main as they are now, and the rows of the log that are not in them."""
+        for attempt in range(_ATTEMPTS):
+            known = self.known
+            before = 0 if known is None else known.segments.moved()
+            metadata = plans.metadata()
+            plan = plans.of(metadata, metadata.current_snapshot(), metadata.current_schema_id)
+            if stored_log(metadata) is None:
+                return plan, None
+            log = self.of(metadata, name)
+            floor = max(before if log is known else 0, moved_before(metadata, log.source))
+            try:
+                return plan, log.behind(plan.layout, floor)
+            except SnapshotExpired:  # they were moved and removed since metadata were read
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError("the last attempt returns or fails")
