@@ -11,6 +11,8 @@ from keylake._joins.joins import join
 from keylake._joins.shuffles import JoinExplanation, assert_no_shuffle, explain_join
 from keylake._json.mapping import JsonMapping
 from keylake._json.verb import JsonCommit, Rescued
+from keylake._log.file_log import FileLog
+from keylake._log.state import LogState
 from keylake._maintenance.adoption import Adopted
 from keylake._maintenance.caches import CacheUse
 from keylake._maintenance.compaction import (
@@ -35,6 +37,7 @@ from keylake._table.experiments import Experiment
 from keylake._table.files import FilesChanged
 from keylake._table.gate import Check, condition, null_rate, references, row_count_change, unique, value_range
 from keylake._table.layout import BucketAdvice, BucketChange
+from keylake._table.log import Moved
 from keylake._table.positions import Consumer
 from keylake._table.serving import MergedState, PublishedIceberg, PublishedKv, kv_key
 from keylake._table.states import HistoryBranch
@@ -137,6 +140,8 @@ __all__ = [
     "Table", "key", "ordering", "column", "group", "TableSpec", "Column", "ColumnGroup", "Versions",
     # indices of values
     "Bloom",
+    # writes before they are in files
+    "FileLog", "LogState", "Moved",
     # conditions on columns
     "col", "Condition",
     # types of columns

@@ -22,6 +22,7 @@ from keylake._table.finding import FindVerbs
 from keylake._table.handle import Handle, Verbs
 from keylake._table.history import Commits, HistoryVerbs
 from keylake._table.layout import Layout, LayoutVerbs
+from keylake._table.log import Log
 from keylake._table.reads import ReadVerbs, Row
 from keylake._table.serving import Serving
 from keylake._table.states import States
@@ -113,6 +114,11 @@ class KeyedTable(
     def states(self) -> States:
         """The archived states of business times: `table.states()` lists them; `archive`."""
         return States(self)
+
+    @property
+    def log(self) -> Log:
+        """The log of the table, to which `keylake.local` appends writes: `begin`, `move`, `state`, `skip`, `drop`."""
+        return Log(self)
 
     @property
     def commits(self) -> Commits:

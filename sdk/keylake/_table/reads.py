@@ -17,6 +17,7 @@ from keylake._rows.business_time import BusinessTime, zoned
 from keylake._server.statements import Explain, KeyParts, Moment, Select, TablePath, Watermark
 from keylake._table.explaining import explained
 from keylake._table.handle import Verbs
+from keylake._table.log import see_log
 from keylake._values.arrow_types import has_names_of
 from keylake._values.frames import pandas_of, polars_of
 from keylake.errors import (
@@ -66,13 +67,14 @@ class ReadVerbs(Verbs, Generic[Row]):
         at: Commit | CommitInfo | Moment | Watermark | None = None,
         as_of: BusinessTime | None = None,
         experiments: Names | None = None,
+        fresh: bool = False,
     ) -> DataFrame:
         """The merged rows as a plain Spark frame: some columns, some rows, now or at a moment.
 
         `where` is Spark SQL, a condition on columns (`kl.col(Profile.clicks) > 5`), or a column of Spark. `at` is a
         commit, a snapshot id, a time with a zone, the name of a tag or branch, or `kl.watermark(...)`. `as_of` is the
         business time of an archived state. `experiments` are names of experiments whose columns are read, too, as they
-        are now.
+        are now. With `fresh` what is in the table's log is moved to its files first, so that the frame has it.
 
         Raises `SchemaMismatch` for a column that the table does not have, `DefinitionError` for a `where` that cannot
         be read or an `at` that names no moment, `TableNotFound` for an unknown tag, branch, archived state or
@@ -87,6 +89,7 @@ class ReadVerbs(Verbs, Generic[Row]):
         if as_of is not None and at is not None:
             raise DefinitionError(f"at={at!r} and as_of={as_of!r} name two states. Leave one of them out.")
         moment = self._moment(at)
+        self._see_log(fresh, at=at, as_of=as_of, experiments=experiments)
         names = None if columns is None else names_of(columns)
         if experiments is not None:
             path = self._beside(names_of(experiments), moment, as_of)
@@ -101,6 +104,17 @@ class ReadVerbs(Verbs, Generic[Row]):
             return self._handle.session.frame_of(select, where)
         except (SnapshotExpired, TableNotFound) as error:
             raise self._no_moment(moment, error) from None
+
+    def _see_log(self, fresh: bool, **said: object) -> None:
+        """Have what is in the log of the table in its files, for a read of main as it is now."""
+        check_type("fresh", fresh, bool, "True or False")
+        if fresh:
+            for name, value in said.items():
+                if value is not None:
+                    raise DefinitionError(
+                        f"fresh=True reads main as it is now. Leave {name}={value!r} out, or fresh=True."
+                    )
+            see_log(self, self._handle)
 
     def _no_moment(self, moment: Moment | None, error: KeylakeError) -> KeylakeError:
         """The error in the words of `at=`, where it is about that."""
@@ -218,11 +232,13 @@ class ReadVerbs(Verbs, Generic[Row]):
         /,
         *unnamed: object,
         as_of: BusinessTime | None = None,
+        fresh: bool = False,
         **columns: object,
     ) -> Row | None:
         """The row of a key, or None; opens one bucket. `as_of` is the business time of an archived state.
 
-        The key is given by its columns, or as a mapping where one of these is called `as_of`.
+        The key is given by its columns, or as a mapping where one of these is called `as_of` or `fresh`. With `fresh`
+        what is in the table's log is moved to its files first, and counts.
 
         Raises `SchemaMismatch` if the key has other columns than the table's, `BadRows` if a value of it does not fit,
         `TableNotFound` for an unknown archived state, and `ForeignCommit` after a commit of another engine.
@@ -238,6 +254,7 @@ class ReadVerbs(Verbs, Generic[Row]):
                 f"get() takes the key of {self._handle.path} by the names of its columns: get({named}), "
                 "or as a mapping."
             )
+        self._see_log(fresh, as_of=as_of)
         return self._knowing(lambda: self._row(given, as_of))
 
     def _row(self, key: Mapping[str, object], as_of: BusinessTime | None) -> Row | None:
@@ -249,12 +266,14 @@ class ReadVerbs(Verbs, Generic[Row]):
         rows = found.to_pylist()
         return self._model.from_row(rows[0]) if rows else None
 
-    def get_many(self, keys: Iterable[Mapping[str, object]], *, as_of: BusinessTime | None = None) -> list[Row | None]:
+    def get_many(
+        self, keys: Iterable[Mapping[str, object]], *, as_of: BusinessTime | None = None, fresh: bool = False
+    ) -> list[Row | None]:
         """The rows of some keys, in the order of the keys; None where there is no row.
 
         Each key is a mapping from the key columns to their values, as `get` takes it. A key may come more than once.
         500 keys are one query, which opens the buckets that they lie in; more are several, each of the rows as they are
-        at its time. `as_of` is the business time of an archived state.
+        at its time. `as_of` and `fresh` are those of `get`.
 
         Raises `SchemaMismatch` if a key has other columns than the table's, `BadRows` if a value of it does not fit,
         `TableNotFound` for an unknown archived state, and `ForeignCommit` after a commit of another engine.
@@ -265,6 +284,7 @@ class ReadVerbs(Verbs, Generic[Row]):
         """
         check_type("keys", keys, Iterable, "a list of mappings such as {'user_id': 7}")
         given = tuple(keys)
+        self._see_log(fresh, as_of=as_of)
         return self._knowing(lambda: self._rows(given, as_of))
 
     def _rows(self, keys: Sequence[Mapping[str, object]], as_of: BusinessTime | None) -> list[Row | None]:

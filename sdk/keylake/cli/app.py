@@ -89,7 +89,7 @@ for looks in (reading.health, reading.report, checking.check):
     app.command()(looks)
 app.command("explain-row", context_settings=WITH_KEYS)(reading.explain_row)
 app.add_typer(changing.branch, name="branch")
-for changes in (changing.compact, changing.publish, changing.undo):
+for changes in (changing.compact, changing.move, changing.publish, changing.undo):
     app.command()(changes)
 app.command()(repairing.rollback)
 app.command("cherry-pick")(repairing.cherry_pick)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Literal
 
 import typer
@@ -44,6 +45,26 @@ def compact(
         show_all("", tuple(done), as_json)
     else:
         typer.echo(str(done))
+
+
+def move(
+    table: TableArgument,
+    every: Annotated[
+        float | None, typer.Option(min=0.1, help="Go on, and move what has come every so many seconds.")
+    ] = None,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """Move what is in the log of a table to its files."""
+    with opened(lake, catalog) as found:
+        of = found.table(table)
+        show(of.log.move(), as_json)
+        while every is not None:
+            time.sleep(every)
+            moved = of.log.move()
+            if moved.entries:
+                show(moved, as_json)
 
 
 @branch.command("list")

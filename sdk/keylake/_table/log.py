@@ -1,0 +1,264 @@
+"""The log of a table beside a server: it begins and ends here, and its entries are moved to files of the table.
+
+    keylake.local: table.log.update(rows)  ──▶  entries  ──  table.log.move()  ──▶  one commit with their offsets
+
+A move is a write with offsets, so that each entry counts once, however many move at the same time, and however often
+one of them dies. Entries that were taken back by an undo or a rollback stay so: their offsets are given again, without
+rows.
+"""
+
+# pyright: reportUnknownParameterType=false, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.schema import Schema
+
+from keylake._display.html_table import ShownFields
+from keylake._log.cursor import Cursor
+from keylake._log.entries import Entry
+from keylake._log.file_log import FileLog, StoredLog, begin, drop
+from keylake._log.segments import Segments
+from keylake._log.state import LogState
+from keylake._log.written import COLUMNS_FROM, OP, ROW_ORDER, VERSION, written_rows
+from keylake._rows.intention import offsets_in_json
+from keylake._server.statements import Write
+from keylake._table.handle import Handle, Namespace, Verbs
+from keylake.errors import BadRows, DefinitionError, NothingToDo, check_count, check_type
+from keylake.results import Commit
+
+MOST_ROWS = 100_000  # of a commit
+
+
+@dataclass(frozen=True)
+class Moved(ShownFields):
+    """A move of a log: how many entries and rows are in files now that were not, by how many commits.
+
+    >>> print(Moved(entries=120, rows=118, commits=1, seconds=0.61))
+    120 entries moved: 118 rows in 1 commit, 0.6 s
+    """
+
+    entries: int
+    rows: int
+    commits: int
+    seconds: float
+
+    def __str__(self) -> str:
+        if not self.entries:
+            return "no entry to move"
+        many = "1 entry" if self.entries == 1 else f"{self.entries:,} entries"
+        commits = "1 commit" if self.commits == 1 else f"{self.commits} commits"
+        return f"{many} moved: {self.rows:,} row{'' if self.rows == 1 else 's'} in {commits}, {self.seconds:.1f} s"
+
+
+@dataclass(frozen=True)
+class _OpenLog:
+    """The log of a table, with the entry at which its main goes on, and the one before which all were moved once."""
+
+    stored: StoredLog
+    segments: Segments
+    schema: Schema
+    next: int
+    moved: int
+
+
+class Log(Namespace):
+    """`table.log`: the log of the table, to which `keylake.local` appends writes: it begins, ends and is moved here.
+
+    The folder of the log is on a disk, which this process has to share with those that append.
+    """
+
+    def begin(self, log: FileLog | None = None) -> LogState:
+        """Give the table a log, to which `keylake.local` appends writes that are durable at once.
+
+        Raises `DefinitionError` if the table has a log, or its folder is there already, `Unsupported` for a table in an
+        object store where no folder is given, and `StoreFailed` if the folder cannot be made.
+
+        Example::
+
+            profiles.log.begin(kl.FileLog())
+        """
+        check_type("log", log, FileLog | None, "a kl.FileLog()")
+        said = self._said()
+        if said["definition"] is not None:
+            raise DefinitionError(f"{self._handle.path} has a log already. End it first: table.log.drop().")
+        stored = StoredLog.new(log or FileLog())
+        folder = stored.folder(said["location"], said["table_uuid"])
+        begin(stored, folder, lambda text: self._handle.on_main.call("set_log", definition=text))
+        return self.state()
+
+    def drop(self, *, lost: bool = False) -> None:
+        """End the log of the table, when all of its entries are in files. Its folder is deleted.
+
+        With `lost=True` entries that are not in files are given up.
+
+        Raises `NothingToDo` if the table has no log, and `DefinitionError` if entries are left to move.
+
+        Example::
+
+            profiles.log.drop()
+        """
+        check_type("lost", lost, bool, "True or False")
+        opened = self._opened()
+        forget = self._handle.on_main.call
+        drop(opened.segments, lambda: self._opened().moved, lambda: forget("set_log"), lost=lost)
+
+    def state(self) -> LogState:
+        """Tell how far the log has got, and how many entries are not in files yet.
+
+        Raises `NothingToDo` if the table has no log, and `StoreFailed` if its folder is gone or damaged.
+
+        Example::
+
+            profiles.log.state().waiting
+        """
+        opened = self._opened()
+        segments = opened.segments
+        return LogState(str(segments.folder), segments.first(), opened.moved, segments.durable())
+
+    def move(self) -> Moved:
+        """Move the entries that are durable now to files of the table: up to 100,000 rows a commit, each entry once.
+
+        Several may move at once, and any of them may die: an entry counts once. No answer of a fresh read changes.
+        Segments of which all entries were moved are deleted when the log need not keep them any more.
+
+        Raises `NothingToDo` if the table has no log, `StoreFailed` if its folder is gone or an entry is damaged, and
+        otherwise the errors of `apply_changes`, such as `CommitConflict` and `ForeignCommit`.
+
+        Example::
+
+            profiles.log.move()
+        """
+        begun_at = time.perf_counter()
+        entries = rows = commits = 0
+        opened = self._opened()
+        until = opened.segments.durable()
+        while True:
+            opened = self._passed_over(opened)
+            batch = list(_batch(opened, until))
+            if not batch:
+                break
+            begin, end = batch[0][0], batch[-1][0] + 1
+            made = self._written(opened, batch, begin, end)
+            if made is not None:
+                entries, rows, commits = entries + len(batch), rows + made.rows, commits + 1
+            opened = self._opened()
+        opened.segments.say_moved(opened.moved)
+        opened.segments.remove(opened.moved, older_than=opened.stored.log.keep.total_seconds())
+        return Moved(entries, rows, commits, time.perf_counter() - begun_at)
+
+    def skip(self, *, until: int) -> None:
+        """Leave out the entries before a number that were not moved, such as damaged ones: they are lost.
+
+        Raises `NothingToDo` if the table has no log, or such entries are in files already, and `DefinitionError` for a
+        number that the log has not come to.
+
+        Example::
+
+            profiles.log.skip(until=18)
+        """
+        check_count("until", until)
+        opened = self._opened()
+        end = opened.segments.durable()
+        if until > end:
+            raise DefinitionError(f"until={until} is behind the end of the log: its next entry is {end}.")
+        if until <= opened.moved:
+            raise NothingToDo(f"The entries before {until} are in files: the log was moved up to {opened.moved}.")
+        opened = self._passed_over(opened)
+        opened.segments.begin_segment()
+        self._written(opened, (), opened.next, until)
+        opened.segments.say_moved(until)
+
+    # ------------------------------------------------------------------------------------------------------ inside
+
+    def _said(self) -> dict[str, Any]:
+        return self._handle.on_main.call("log")[0]
+
+    def _opened(self) -> _OpenLog:
+        said = self._said()
+        if said["definition"] is None:
+            raise NothingToDo(f"{self._handle.path} has no log. Give it one: table.log.begin(kl.FileLog()).")
+        stored = StoredLog.from_json(said["definition"])
+        segments = Segments(stored.folder(said["location"], said["table_uuid"]))
+        schema = Schema.model_validate_json(said["schema"])
+        return _OpenLog(stored, segments, schema, said["next_offset"], max(said["moved_before"], segments.moved()))
+
+    def _passed_over(self, opened: _OpenLog) -> _OpenLog:
+        """The log, where entries that were moved and taken back since are passed over: their offsets get no rows."""
+        while opened.next < opened.moved:
+            self._written(opened, (), opened.next, opened.moved)
+            again = self._opened()
+            if again.next <= opened.next:
+                raise BadRows(
+                    f"The log of {self._handle.path} goes on at entry {again.next}, and entries up to {opened.moved} "
+                    "were moved and taken back in part. Undo the rest of them, or drop the log."
+                )
+            opened = again
+        return opened
+
+    def _written(self, opened: _OpenLog, batch: Sequence[tuple[int, Entry]], begin: int, end: int) -> Commit | None:
+        """Commit entries with their offsets; None where somebody else has moved some of them."""
+        begun_at = time.perf_counter()
+        offsets = {opened.stored.source: (begin, end)}
+        write_id = str(uuid.uuid4())
+        options = {
+            "verb": "apply_changes",
+            "op": OP,
+            "columns_from": COLUMNS_FROM,
+            "row_order": ROW_ORDER,
+            "version": None if self.spec.versions == "commit" else VERSION,
+            "stream": _stream_of(batch),
+            "writer": self._handle.session.writer,
+            "write_id": write_id,
+            "offsets": offsets_in_json(offsets),
+        }
+        said = tuple((name, value) for name, value in options.items() if value is not None)
+        main = self._handle.on_main
+        try:
+            with main.session.local_frame(self._frame(opened, batch)) as frame:
+                main.session.write(Write(main.path, said), frame, None)
+        except BadRows:
+            if self._opened().next == opened.next:
+                raise
+            return None
+        found = main.call("commits", write_id=write_id)
+        return Commit.from_row(found[0], time.perf_counter() - begun_at) if found else None
+
+    def _frame(self, opened: _OpenLog, batch: Sequence[tuple[int, Entry]]) -> pa.Table:
+        by_name = {field.name: field for field in opened.schema.fields}
+        spec = self._current()
+        key, values = ([by_name[name] for name in names] for names in (spec.key, spec.value_columns))
+        rows = written_rows([entry for _, entry in batch], key, values)
+        return rows.drop_columns([VERSION]) if spec.versions == "commit" and VERSION in rows.column_names else rows
+
+
+def see_log(table: Verbs, handle: Handle) -> None:
+    """Move what a fresh read of a table has to see, if it has a log."""
+    if handle.path.branch is not None or handle.experiment is not None:
+        raise DefinitionError(f"fresh=True reads main, and this is {handle.path}. Leave it out.")
+    if handle.on_main.call("log")[0]["definition"] is not None:
+        Log(table).move()
+
+
+def _stream_of(batch: Sequence[tuple[int, Entry]]) -> str | None:
+    streams = {entry.stream for _, entry in batch}
+    return streams.pop() if len(streams) == 1 else None
+
+
+def _batch(opened: _OpenLog, until: int) -> Iterator[tuple[int, Entry]]:
+    """The entries of one commit."""
+    cursor = Cursor(opened.segments, opened.next)
+    rows = 0
+    while frames := cursor.new():
+        for frame in frames:
+            entry = Entry.unpacked(frame.number, frame.entry)
+            if frame.number >= until or (rows and rows + entry.rows > MOST_ROWS):
+                return
+            rows += entry.rows
+            yield frame.number, entry
