@@ -74,6 +74,7 @@ ROOMS_OF_TESTS = {
     "reading",
     "layout",
     "time",
+    "log",
     "branches",
     "serving",
     "faults",

@@ -39,6 +39,7 @@ CORE = (
     "_maintenance",
     "checks",
     "health",
+    "_log",
     "_table",
     "_json",
     "_streams",

@@ -10,11 +10,14 @@ from keylake import errors
 from keylake._definition.definition import MOST_BUCKETS
 from keylake._joins.point_in_time import MOST_STATES
 from keylake._json.batch import MOST_FIELDS
+from keylake._log.segments import SEGMENT_BYTES
 from keylake._rows import intention
 from keylake._server.embedded import START_LIMIT_SECONDS
 from keylake._server.server import _MOST_MEMORY_MIB
+from keylake._table import log
 from keylake._table.reads import _KEYS_OF_A_QUERY
 from keylake.conditions import MOST_DIGITS
+from keylake.local import fresh
 from keylake.local.lake import DEFAULT_MEMORY_BYTES
 from keylake.local.plans import MOST_CHANGED_ROWS
 from keylake.local.writing import batch, commits
@@ -55,6 +58,9 @@ LIMITS = {
     "written rows of the range": MOST_CHANGED_ROWS,
     "MiB of decoded columns": DEFAULT_MEMORY_BYTES >> 20,
     "attempts of a commit": commits.MOST_ATTEMPTS,
+    "rows of a log": fresh.MOST_ROWS,
+    "rows of one commit of a move": log.MOST_ROWS,
+    "MiB of a segment of a log": SEGMENT_BYTES >> 20,
     "seconds in which an embedded server": START_LIMIT_SECONDS,
     "MiB of memory of an embedded server": _MOST_MEMORY_MIB,
     "seconds of one call of `wait_for_commits`": of_java(

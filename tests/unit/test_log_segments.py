@@ -1,0 +1,274 @@
+"""Segments of a log: what several processes append to them, and what is left where one of them dies or a disk fails."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import keylake as kl
+from keylake._log import segments as module
+from keylake._log.cursor import Cursor
+from keylake._log.segments import Closed, Segments
+
+
+@pytest.fixture
+def segments(tmp_path: Path) -> Segments:
+    return Segments.create(tmp_path / "log")
+
+
+def append(segments: Segments, *entries: bytes) -> range:
+    numbers = segments.append(entries)
+    segments.make_durable(numbers.stop)
+    return numbers
+
+
+def read(segments: Segments, start: int = 0) -> list[tuple[int, bytes]]:
+    cursor = Cursor(segments, start)
+    found: list[tuple[int, bytes]] = []
+    while frames := cursor.new():
+        found += [(frame.number, frame.entry) for frame in frames]
+    return found
+
+
+def newest(segments: Segments) -> Path:
+    return max(segments.folder.glob("*.log"))
+
+
+def test_entries_are_read_in_their_order_from_any_number_on(segments: Segments) -> None:
+    assert append(segments, b"a", b"", b"c") == range(3)
+    assert append(Segments(segments.folder), b"d") == range(3, 4)
+    assert read(segments) == [(0, b"a"), (1, b""), (2, b"c"), (3, b"d")]
+    assert read(segments, 2) == [(2, b"c"), (3, b"d")]
+    assert read(segments, 4) == []
+
+
+def test_a_cursor_goes_on_where_it_was(segments: Segments) -> None:
+    cursor = Cursor(segments, 0)
+    assert cursor.new() == []
+    for number in range(3):
+        append(segments, bytes([number]))
+        assert [frame.number for frame in cursor.new()] == [number]
+    assert cursor.new() == []
+
+
+def test_readers_see_what_is_durable_and_make_it_so(segments: Segments) -> None:
+    segments.append([b"a"])
+    assert segments.durable() == 1
+    segments.append([b"b"])
+    assert read(segments) == [(0, b"a"), (1, b"b")]
+
+
+def test_segments_follow_each_other_and_old_ones_are_removed(
+    segments: Segments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SEGMENT_BYTES", 100)
+    entries = [(number, os.urandom(40)) for number in range(20)]
+    for _, entry in entries:
+        append(segments, entry)
+    assert len(list(segments.folder.glob("*.log"))) > 5
+    assert read(segments) == entries
+    assert read(segments, 7) == entries[7:]
+    segments.remove(10, older_than=60)
+    assert segments.first() == 0, "they are too young"
+    segments.remove(10, older_than=0)
+    first = segments.first()
+    assert 0 < first <= 10
+    assert read(segments, first) == entries[first:]
+    with pytest.raises(kl.SnapshotExpired, match=f"Entry 0 .* the oldest one is {first}"):
+        read(segments)
+    segments.remove(99, older_than=0)
+    assert segments.first() < 20, "the newest segment stays"
+
+
+@pytest.mark.parametrize("left", [1, 15, 16, 17, 30])
+def test_an_entry_that_a_process_has_not_finished_is_removed(segments: Segments, left: int) -> None:
+    append(segments, b"a")
+    whole = newest(segments).read_bytes()
+    append(segments, b"the entry of a process that is killed")
+    (segments.folder / "durable").write_bytes(b"")  # nobody was told
+    Segments(segments.folder).make_durable(1)
+    newest(segments).write_bytes(newest(segments).read_bytes()[: len(whole) + left])
+    (segments.folder / "durable").write_bytes(module._packed_number(1))
+    again = Segments(segments.folder)
+    assert append(again, b"c") == range(1, 2)
+    assert read(again) == [(0, b"a"), (1, b"c")]
+
+
+def test_zeros_behind_the_end_are_no_entries(segments: Segments) -> None:
+    append(segments, b"a")
+    with newest(segments).open("ab") as file:
+        file.write(bytes(4096))  # as a disk may leave them that has lost power
+    again = Segments(segments.folder)
+    assert append(again, b"b") == range(1, 2)
+    assert read(again) == [(0, b"a"), (1, b"b")]
+
+
+@pytest.mark.parametrize("damage", [b"", b"\0" * 28, b"garbage that is no end at all"])
+def test_an_end_that_is_damaged_is_found_again(segments: Segments, damage: bytes) -> None:
+    append(segments, b"a", b"b")
+    (segments.folder / "end").write_bytes(damage)
+    again = Segments(segments.folder)
+    assert append(again, b"c") == range(2, 3)
+    assert read(again) == [(0, b"a"), (1, b"b"), (2, b"c")]
+
+
+def test_an_entry_whose_end_was_not_noted_counts(segments: Segments) -> None:
+    append(segments, b"a")
+    end = (segments.folder / "end").read_bytes()
+    append(segments, b"b")
+    (segments.folder / "end").write_bytes(end)  # its process was killed before it could say so
+    again = Segments(segments.folder)
+    assert append(again, b"c") == range(2, 3)
+    assert read(again) == [(0, b"a"), (1, b"b"), (2, b"c")]
+
+
+def test_a_flipped_bit_is_told_and_nothing_is_cut_off(segments: Segments) -> None:
+    append(segments, *(bytes(20) for _ in range(5)))
+    file = newest(segments)
+    whole = file.read_bytes()
+    random_bits = random.Random(7)
+    for _ in range(60):
+        at, bit = random_bits.randrange(16, len(whole)), random_bits.randrange(8)
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
+        number = (at - 16) // 36
+        for act in (lambda: read(Segments(segments.folder)), lambda: append(Segments(segments.folder), b"more")):
+            with pytest.raises(kl.StoreFailed, match=rf"Entry {number} of the log .*\.log is damaged.*skip\("):
+                act()
+        assert len(file.read_bytes()) == len(whole)
+    file.write_bytes(whole)
+    assert len(read(Segments(segments.folder))) == 5
+
+
+def test_a_log_that_is_gone_is_told_and_not_made_anew(segments: Segments) -> None:
+    for path in segments.folder.iterdir():
+        path.unlink()
+    segments.folder.rmdir()
+    with pytest.raises(kl.StoreFailed, match=r"The log in .* is gone\..*drop\(lost=True\)"):
+        Segments(segments.folder).append([b"a"])
+    assert not segments.folder.exists()
+
+
+def test_a_closed_log_takes_nothing_from_anybody(segments: Segments) -> None:
+    other = Segments(segments.folder)
+    append(other, b"a")
+    assert segments.close() == 1
+    with pytest.raises(Closed):
+        other.append([b"b"])
+    segments.close(is_closed=False)
+    assert append(other, b"b") == range(1, 2)
+
+
+def test_a_reader_who_may_not_write_reads_what_is_durable(segments: Segments) -> None:
+    append(segments, b"a")
+    segments.append([b"b"])  # nobody has been told of it
+    for path in (*segments.folder.parents, segments.folder):
+        with contextlib.suppress(PermissionError):
+            path.chmod(path.stat().st_mode | 0o055)
+    for path in segments.folder.iterdir():
+        path.chmod(0o444)
+    found = subprocess.run(
+        [sys.executable, "-c", READER, str(segments.folder)], capture_output=True, text=True, check=False
+    )
+    assert found.stdout.split() == ["0"], found.stderr
+
+
+READER = """
+import os
+import sys
+from pathlib import Path
+from keylake._log.cursor import Cursor
+from keylake._log.segments import Segments
+if os.geteuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+print(*(frame.number for frame in Cursor(Segments(Path(sys.argv[1])), 0).new()))
+"""
+WRITER = """
+import sys
+from pathlib import Path
+from keylake._log.segments import Segments
+segments = Segments(Path(sys.argv[1]))
+number = 0
+while True:
+    numbers = segments.append([f"{sys.argv[2]} {number}".encode()])
+    segments.make_durable(numbers.stop)
+    print(number, flush=True)
+    number += 1
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_processes_that_are_killed_lose_nothing_that_was_acknowledged(
+    segments: Segments, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    draw = random.Random(seed)
+    acknowledged: dict[str, int] = {}
+    for turn in range(3):
+        names = [f"{turn}-{writer}" for writer in range(4)]
+        running = {
+            name: subprocess.Popen(
+                [sys.executable, "-c", WRITER, str(segments.folder), name], stdout=subprocess.PIPE, text=True
+            )
+            for name in names
+        }
+        said: dict[str, list[str]] = {}
+
+        def listen(name: str, process: subprocess.Popen[str], said: dict[str, list[str]] = said) -> None:
+            assert process.stdout is not None
+            with process.stdout:
+                said[name] = list(process.stdout)
+
+        threads = [threading.Thread(target=listen, args=each) for each in running.items()]
+        for thread in threads:
+            thread.start()
+        time.sleep(1 + draw.random())
+        for process in draw.sample(list(running.values()), len(running)):
+            os.kill(process.pid, signal.SIGKILL)
+            time.sleep(draw.random() / 50)
+        for thread, process in zip(threads, running.values(), strict=True):
+            thread.join()
+            process.wait()
+        acknowledged |= {name: len(lines) for name, lines in said.items()}
+    found: dict[str, list[int]] = {}
+    for at, (number, entry) in enumerate(read(Segments(segments.folder))):
+        assert number == at
+        name, _, count = entry.decode().partition(" ")
+        found.setdefault(name, []).append(int(count))
+    assert any(acknowledged.values())
+    for name, count in acknowledged.items():
+        numbers = found.get(name, [])
+        assert numbers == list(range(len(numbers))), "each once, in the order of its writer"
+        assert count <= len(numbers) <= count + 1, "and one more that was not acknowledged"
+
+
+def test_a_process_that_was_forked_locks_for_itself(segments: Segments) -> None:
+    append(segments, b"parent")
+    pid = os.fork()
+    if pid == 0:
+        try:
+            for _ in range(200):
+                append(segments, b"child")
+        finally:
+            os._exit(0)
+    for _ in range(200):
+        append(segments, b"parent")
+    os.waitpid(pid, 0)
+    entries = [entry for _, entry in read(Segments(segments.folder))]
+    assert len(entries) == 401
+    assert entries.count(b"child") == 200
+
+
+def test_threads_share_a_log(segments: Segments) -> None:
+    threads = [threading.Thread(target=lambda: [append(segments, b"x") for _ in range(100)]) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [number for number, _ in read(segments)] == list(range(800))
