@@ -1,7 +1,8 @@
-"""From the return of a write to another process that is told of it, and that has the merged row. Files alone, no log.
+"""From the return of a write to another process that is told of it, and that has the merged row.
 
     server  a client of a Connect server writes; another client, a process of its own, waits and reads
     local   a process without a server writes, and another one waits and reads
+    log     the same through a log in files, under load: see fresh_log
 
 Writes of 1 and of 100 rows come one after the other, with pauses of random lengths. Each reader looks for what it was
 told of, and has to find it.
@@ -22,6 +23,7 @@ from rich.console import Console
 
 import keylake as kl
 import keylake.local
+from benchmarks import fresh_log
 from benchmarks.figures import Figure, Findings, Target, figure
 from benchmarks.machine import machine
 from benchmarks.stopwatch import seconds
@@ -52,6 +54,7 @@ def run(scale: float, console: Console) -> Findings:
             with keylake.local.open(folder) as local, _reader(side, where, name) as told:
                 write = table.upsert if side == "server" else local.table(name).upsert
                 found += _figures(side, write, told, writes)
+        found += fresh_log.figures(lake, folder, scale, console)
         return Findings(words, found)
 
 

@@ -1,7 +1,8 @@
 """Python objects as the Arrow type in which Spark takes in a column: exactly, or not at all.
 
 Objects are sorted by what they are, each kind becomes the Arrow array that says it exactly, and that is fitted. They
-never go straight to the column's type, because Arrow would make 2 of 2.5 and a date of a datetime on the way.
+never go straight to the column's type, because Arrow would make 2 of 2.5 and a date of a datetime on the way; but for
+columns of one plain class, of which it cannot.
 """
 
 # pyright: reportAttributeAccessIssue=false
@@ -24,7 +25,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel
-from pyiceberg.types import IcebergType, ListType, MapType, StructType
+from pyiceberg.types import (
+    BooleanType,
+    DoubleType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    StringType,
+    StructType,
+)
 
 from keylake._texts.values import is_time, value_of
 from keylake._values import arrow_types
@@ -69,10 +80,34 @@ def fit_objects(values: Values, type_: IcebergType) -> Array:
     >>> fit_objects([{"a": 1}], MapType(1, arrow_types.StringType(), 2, DoubleType(), False)).to_pylist()
     [[('a', 1.0)]]
     """
+    array = _plain(values, type_)
+    if array is not None:
+        return array
     parts = [_fit_kind(kind, part, type_) for kind, part in by_kind(values).items()]
     if not parts:
         return pa.nulls(len(values), arrow_types.for_spark(type_))
     return parts[0] if len(parts) == 1 else pc.coalesce(*parts)
+
+
+# Classes of Python whose values Arrow takes exactly as they are, and refuses where they are too large.
+_PLAIN: dict[type[IcebergType], tuple[set[type], Any]] = {
+    BooleanType: ({bool, type(None)}, pa.bool_()),
+    IntegerType: ({int, type(None)}, pa.int32()),
+    LongType: ({int, type(None)}, pa.int64()),
+    DoubleType: ({float, type(None)}, pa.float64()),
+    StringType: ({str, type(None)}, pa.string()),
+}
+
+
+def _plain(values: Values, type_: IcebergType) -> Array | None:
+    """The column of most rows; None where a look at each value is needed, if only for the sentence of an error."""
+    classes, of_arrow = _PLAIN.get(type(type_), (set(), None))
+    if of_arrow is None or not classes.issuperset(map(type, values)):
+        return None
+    try:
+        return pa.array(values, of_arrow)
+    except _INEXACT:
+        return None
 
 
 def fitted_value(name: str, type_: IcebergType, value: object) -> object:

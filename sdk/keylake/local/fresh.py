@@ -7,14 +7,15 @@ from __future__ import annotations
 import json
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.types import IcebergType
+from pyiceberg.types import IcebergType, NestedField
 
 from keylake._definition.bucketing import buckets_of
 from keylake._definition.grouping import HASHES, group_of
@@ -97,6 +98,8 @@ class _Entries:
         self.rows = 0
         self._lock = threading.Lock()
         self._whole: dict[tuple[int, IcebergType], tuple[int, Any]] = {}  # columns of so many entries
+        self._arrays: dict[int | str, tuple[int, Any]] = {}  # versions and lags of so many entries
+        self._placed: dict[int, _Placed] = {}  # by the count of buckets
         self._rows_of: dict[tuple[object, ...], list[int]] = {}
         self._indexed = 0  # entries
 
@@ -147,11 +150,16 @@ class _Entries:
         written, array = entry.columns[id_]
         return conformed(array, written, type_)
 
+    def _values(self, at: int, column: NestedField) -> list[object]:
+        """The values of a key column in an entry."""
+        values: list[object] = self._piece(at, column.field_id, column.field_type).to_pylist()
+        return values
+
     def rows_of(self, layout: Layout) -> Mapping[tuple[object, ...], list[int]]:
         """The numbers of the rows of each key, in the order of the log."""
         with self._lock:
             for at in range(self._indexed, len(self.entries)):
-                key = [self._piece(at, each.field_id, each.field_type).to_pylist() for each in layout.key]
+                key = [self._values(at, each) for each in layout.key]
                 for row, parts in enumerate(zip(*key, strict=True), self.starts[at]):
                     self._rows_of.setdefault(parts, []).append(row)
             self._indexed = len(self.entries)
@@ -159,17 +167,73 @@ class _Entries:
 
     def versions(self, rows: Numbers) -> Numbers:
         """The versions of rows."""
-        parts = [
-            np.full(each.rows, _LATEST_VERSION, np.int64) if each.versions is None else each.versions.to_numpy()
-            for each in self.entries
-        ]
-        return np.concatenate(parts)[rows] if parts else np.empty(0, np.int64)
+        versions: Numbers = self._gathered("versions", rows, np.int64, _versions)
+        return versions
 
     def lags(self, id_: int, layout: Layout, rows: Numbers) -> Any:
         """Zero in the rows that write, delete or carry what a field of `_merge_info` says, and null in others."""
-        parts = [_is_set(each, id_, layout) for each in self.entries]
-        is_set = np.concatenate(parts)[rows] if parts else np.empty(0, np.bool_)
+        is_set = self._gathered(id_, rows, np.bool_, lambda entry: _is_set(entry, id_, layout))
         return pa.array(np.zeros(len(rows), np.int64), mask=~is_set)
+
+    def _gathered(self, what: int | str, rows: Numbers, type_: Any, of: Callable[[Entry], Any]) -> Any:
+        """An array of some rows, of which those of all entries are kept where many are asked for."""
+        if len(rows) <= _FEW:
+            found = [of(self.entries[at])[row - self.starts[at]] for row, at in self._entries_of(rows)]
+            return np.array(found, type_)
+        with self._lock:
+            count, whole = self._arrays.get(what, (0, np.empty(0, type_)))
+            if count < len(self.entries):
+                whole = np.concatenate([whole, *(of(entry) for entry in self.entries[count:])])
+                self._arrays[what] = len(self.entries), whole
+        return whole[rows]
+
+    def of_buckets(self, layout: Layout, count: int) -> Iterator[tuple[tuple[object, ...], Numbers]]:
+        """The numbers of the rows of each bucket of each partition, of so many buckets, in the order of the log."""
+        with self._lock:
+            placed = self._placed.setdefault(count, _Placed())
+            if placed.entries < len(self.entries):
+                new = range(placed.entries, len(self.entries))
+                key = {
+                    column.name: list(chain.from_iterable(self._values(at, column) for at in new))
+                    for column in layout.key
+                }
+                placed.add(_places(layout, key, count))
+                placed.entries = len(self.entries)
+            codes = placed.codes[: self.rows]
+            for place, code in placed.numbers.items():
+                yield place, np.flatnonzero(codes == code)
+
+
+@dataclass
+class _Placed:
+    """The place of each row of so many entries, as a number."""
+
+    entries: int = 0
+    numbers: dict[tuple[object, ...], int] = field(default_factory=dict)
+    codes: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def add(self, places: Iterable[tuple[object, ...]]) -> None:
+        """Add the places of more rows."""
+        numbers = self.numbers
+        more = [numbers.setdefault(place, len(numbers)) for place in places]
+        self.codes = np.concatenate([self.codes, np.array(more, np.int64)])
+
+
+def _places(layout: Layout, key: Mapping[str, Sequence[object]], count: int) -> Iterator[tuple[object, ...]]:
+    """The partition and the bucket of each key, given by column."""
+    spec = layout.spec
+    hashed = [key[name] for name in spec.bucket_by]
+    types = [spec.column(name).type for name in spec.bucket_by]
+    if spec.groups is None or spec.hash is None:
+        buckets = buckets_of(types, hashed, count)
+    else:
+        groups = (group_of(types, each, spec.groups, spec.hash) for each in zip(*hashed, strict=True))
+        buckets = [group * count // spec.groups for group in groups]
+    return zip(*(map(stored_form, key[name]) for name in spec.partition_by), buckets, strict=True)
+
+
+def _versions(entry: Entry) -> Any:
+    return np.full(entry.rows, _LATEST_VERSION, np.int64) if entry.versions is None else entry.versions.to_numpy()
 
 
 def _is_set(entry: Entry, id_: int, layout: Layout) -> Any:
@@ -222,22 +286,8 @@ class LoggedRows:
 
     def by_bucket(self, count: int) -> dict[tuple[object, ...], LoggedRows]:
         """The rows of each bucket of each partition, of so many buckets."""
-        spec = self.layout.spec
-        rows_of = self.entries.rows_of(self.layout)
-        places: dict[tuple[object, ...], list[int]] = {}
-        keys = list(rows_of)
-        at = {name: number for number, name in enumerate(spec.key)}
-        hashed = [[key[at[name]] for key in keys] for name in spec.bucket_by]
-        types = [spec.column(name).type for name in spec.bucket_by]
-        if spec.groups is None or spec.hash is None:
-            buckets = buckets_of(types, hashed, count) if keys else []
-        else:
-            groups = (group_of(types, key, spec.groups, spec.hash) for key in zip(*hashed, strict=True))
-            buckets = [group * count // spec.groups for group in groups]
-        for key, bucket in zip(keys, buckets, strict=True):
-            place = (*(stored_form(key[at[name]]) for name in spec.partition_by), bucket)
-            places.setdefault(place, []).extend(self._there(rows_of[key]))
-        return {place: self._of(numbers) for place, numbers in places.items()}
+        there = ((place, rows[rows < self.rows]) for place, rows in self.entries.of_buckets(self.layout, count))
+        return {place: LoggedRows(self.layout, self.entries, rows) for place, rows in there if len(rows)}
 
     def found(self, sought: Sought, given: Sequence[Sequence[object]]) -> tuple[LoggedRows, Numbers]:
         """The rows of keys that are looked up, and which of the keys each row has."""

@@ -284,14 +284,18 @@ class KeptLog:
 
     def __init__(self) -> None:
         self.known: FreshRows | None = None
+        self._text = ""  # the property that it is of
         self._lock = threading.Lock()
 
     def of(self, metadata: TableMetadata, name: str) -> FreshRows:
         """The log that metadata say."""
-        stored = stored_log(metadata)
-        if stored is None:
+        text = metadata.properties.get(LOG_PROPERTY)
+        if text is None:
             raise NothingToDo(f"{name} has no log. Give it one: table.log.begin(kl.FileLog()).")
         with self._lock:
+            if self.known is not None and text == self._text:
+                return self.known
+            stored, self._text = StoredLog.from_json(text), text
             if self.known is None or self.known.source != stored.source:
                 folder = stored.folder(metadata.location, str(metadata.table_uuid))
                 self.known = FreshRows(name, stored.source, Segments(folder))

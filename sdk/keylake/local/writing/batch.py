@@ -10,7 +10,7 @@ A batch has one row a key: of rows that repeat a key, the newest counts, and of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,8 @@ class Batch:
 
     def _in_key_order(self, spec: TableSpec) -> Batch:
         groups = None if spec.groups is None else self._groups(spec, spec.groups)
+        if self.count == 1:
+            return replace(self, groups=groups)
         key = [_sortable(self.rows.column(name)) for name in spec.key]
         last = np.zeros(self.count, np.int64) if self.versions is None else self.versions
         sorted_by = {"g": pa.array(groups)} if groups is not None else {}

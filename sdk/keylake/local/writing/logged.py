@@ -1,19 +1,18 @@
 """Small writes as entries of a log: checked and put into the types of the table as those that are committed."""
 
-# pyright: reportAttributeAccessIssue=false
+# pyright: reportAttributeAccessIssue=false, reportUnknownParameterType=false
 
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from keylake._log.entries import Entry
 from keylake._rows.intention import Intention
 from keylake.local.layout import Layout
-from keylake.local.writing.batch import Batch
 from keylake.local.writing.datafiles import with_id
 from keylake.local.writing.small_write import batch_of
 
@@ -21,23 +20,22 @@ from keylake.local.writing.small_write import batch_of
 def entry_of(name: str, layout: Layout, intention: Intention, rows: object) -> Entry:
     """The entry of a write of rows to a table."""
     batch, _ = batch_of(name, layout, intention, rows)
+    fields = _fields(layout)
     return Entry(
         intention.verb,  # type: ignore[arg-type]
         time.time_ns() // 1000,
         intention.stream,
         batch.count,
-        {layout.fields[n].field_id: (with_id(layout.fields[n]), _one(batch.rows.column(n))) for n in _names(batch)},
+        {fields[name][0]: (fields[name][1], _one(batch.rows.column(name))) for name in batch.rows.column_names},
         None if batch.versions is None else pa.array(batch.versions),
-        {
-            layout.fields[column].field_id: flags
-            for column, flags in batch.carried.items()
-            if not pc.all(flags).as_py() and batch.count
-        },
+        {fields[column][0]: flags for column, flags in batch.carried.items() if flags.true_count < batch.count},
     )
 
 
-def _names(batch: Batch) -> list[str]:
-    return list(batch.rows.column_names)
+@lru_cache(maxsize=16)
+def _fields(layout: Layout) -> dict[str, tuple[int, pa.Field]]:
+    """The id and the Arrow field of each column."""
+    return {name: (each.field_id, with_id(each)) for name, each in layout.fields.items()}
 
 
 def _one(column: Any) -> Any:

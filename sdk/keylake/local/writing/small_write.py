@@ -8,6 +8,8 @@ import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
@@ -18,8 +20,8 @@ from pyiceberg.utils.datetime import datetime_to_micros
 from keylake._definition.spec import TableSpec
 from keylake._rows.business_time import zoned
 from keylake._rows.intention import Intention, write
-from keylake._rows.rows import LocalRows, local_rows
-from keylake._server.statements import TablePath
+from keylake._rows.rows import local_rows
+from keylake._server.statements import TablePath, Verb, Write
 from keylake.errors import KeylakeError, Unsupported
 from keylake.local import names
 from keylake.local.damage import writing
@@ -123,15 +125,20 @@ class SmallWrite:
 
 def batch_of(name: str, layout: Layout, intention: Intention, rows: object) -> tuple[Batch, str]:
     """The rows of a write as a batch, and the id of the write; an error where they do not fit the table."""
-    spec, write_id = layout.spec, str(uuid.uuid4())
-    local, intention = local_rows(rows, spec, intention)
-    statement = write(spec, TablePath(name), intention, local.names, write_id)
-    check_writable(spec, intention.verb, [each for each in spec.column_names if _has(local, each)])
-    return Batch.of(local, spec, statement), write_id
+    local, intention = local_rows(rows, layout.spec, intention)
+    version: Any = intention.version  # a number or a name, in writes without a server
+    statement = _statement(name, layout, intention.verb, version, local.names)
+    return Batch.of(local, layout.spec, statement), str(uuid.uuid4())
 
 
-def _has(local: LocalRows, name: str) -> bool:
-    return name.lower() in {each.lower() for each in local.names}
+@lru_cache(maxsize=64)
+def _statement(name: str, layout: Layout, verb: Verb, version: str | int | None, columns: tuple[str, ...]) -> Write:
+    """The write of rows with some columns, if the table takes it here: services send the same ones again and again."""
+    spec = layout.spec
+    statement = write(spec, TablePath(name), Intention(verb, version), columns)
+    lower = {each.lower() for each in columns}
+    check_writable(spec, verb, [each for each in spec.column_names if each.lower() in lower])
+    return statement
 
 
 def _versions(batch: Batch, version: int, facts: Facts) -> tuple[int, int] | None:
