@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 import keylake as kl
 from keylake._log import segments as module
 from keylake._log.cursor import Cursor
+from keylake._log.segment_files import packed_number
 from keylake._log.segments import Closed, Segments
 
 
@@ -75,6 +77,7 @@ def test_segments_follow_each_other_and_old_ones_are_removed(
     assert len(list(segments.folder.glob("*.log"))) > 5
     assert read(segments) == entries
     assert read(segments, 7) == entries[7:]
+    segments.say_moved(10)
     segments.remove(10, older_than=60)
     assert segments.first() == 0, "they are too young"
     segments.remove(10, older_than=0)
@@ -95,7 +98,7 @@ def test_an_entry_that_a_process_has_not_finished_is_removed(segments: Segments,
     (segments.folder / "durable").write_bytes(b"")  # nobody was told
     Segments(segments.folder).make_durable(1)
     newest(segments).write_bytes(newest(segments).read_bytes()[: len(whole) + left])
-    (segments.folder / "durable").write_bytes(module._packed_number(1))
+    (segments.folder / "durable").write_bytes(packed_number(1))
     again = Segments(segments.folder)
     assert append(again, b"c") == range(1, 2)
     assert read(again) == [(0, b"a"), (1, b"c")]
@@ -155,6 +158,105 @@ def test_a_log_that_is_gone_is_told_and_not_made_anew(segments: Segments) -> Non
     assert not segments.folder.exists()
 
 
+def test_a_folder_that_was_replaced_is_opened_anew(segments: Segments) -> None:
+    append(segments, b"a")
+    old = segments.folder.with_name("old")
+    segments.folder.rename(old)
+    with pytest.raises(kl.StoreFailed, match="is gone"):
+        append(segments, b"lost")
+    shutil.copytree(old, segments.folder)
+    assert append(segments, b"b") == range(1, 2)
+    assert read(Segments(segments.folder)) == read(segments) == [(0, b"a"), (1, b"b")]
+
+
+def test_an_older_copy_of_a_log_takes_no_number_twice(segments: Segments) -> None:
+    append(segments, b"a")
+    with pytest.raises(kl.StoreFailed, match=r"goes on at entry 1, and entries before 4 were moved.*older copy"):
+        segments.append([b"b"], least=4)
+    assert read(segments) == [(0, b"a")]
+
+
+@pytest.mark.parametrize("left", [b"", b"keyl"])
+def test_a_segment_that_was_not_begun_is_none(segments: Segments, left: bytes) -> None:
+    """As a disk that was full, or a process that was killed, leaves it."""
+    append(segments, b"a")
+    (segments.folder / f"{1:020d}.log.new").write_bytes(left)
+    (segments.folder / "backup.log").write_bytes(left)
+    again = Segments(segments.folder)
+    assert append(again, b"b") == range(1, 2)
+    assert read(again) == [(0, b"a"), (1, b"b")]
+
+
+def test_a_reader_that_comes_first_after_a_loss_of_power(segments: Segments) -> None:
+    """The disk has kept the end, and not the frame that it notes, of which nobody was told."""
+    append(segments, b"a")
+    whole = newest(segments).read_bytes()
+    segments.append([b"b"])
+    newest(segments).write_bytes(whole)
+    again = Segments(segments.folder)
+    assert again.durable() == 1
+    assert read(again) == [(0, b"a")]
+    assert append(again, b"c") == range(1, 2)
+    assert read(again) == [(0, b"a"), (1, b"c")]
+
+
+def test_nothing_is_cut_off_where_nobody_knows_what_is_durable(segments: Segments) -> None:
+    append(segments, *(bytes([number]) * 20 for number in range(5)))
+    (segments.folder / "durable").write_bytes(b"damaged")
+    whole = newest(segments).read_bytes()
+    newest(segments).write_bytes(whole[:52] + b"\xff\xff\xff\x7f" + whole[56:])  # the length of the second entry
+    with pytest.raises(kl.StoreFailed, match="Entry 1 of the log"):
+        append(Segments(segments.folder), b"more")
+    assert len(newest(segments).read_bytes()) == len(whole)
+
+
+def test_another_segment_begins_where_nothing_of_the_newest_can_be_read(segments: Segments) -> None:
+    append(segments, b"a", b"b")
+    (segments.folder / "end").write_bytes(b"damaged")
+    newest(segments).write_bytes(b"damaged")
+    again = Segments(segments.folder)
+    with pytest.raises(kl.StoreFailed, match=r"skip\(until=1\)"):
+        append(again, b"c")
+    again.begin_segment(1)
+    assert append(again, b"c") == range(2, 3), "two entries were durable"
+    assert read(again, 2) == [(2, b"c")]
+
+
+def test_entries_are_kept_for_a_time_after_they_were_moved(segments: Segments, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SEGMENT_BYTES", 1)
+    for number in range(4):
+        append(segments, bytes([number]))
+    for path in segments.folder.glob("*.log"):
+        os.utime(path, (0, 0))  # nobody has moved them for long
+    (segments.folder / "moved").unlink()
+    segments.say_moved(3)
+    assert segments.moved() == 3
+    segments.remove(3, older_than=60)
+    assert segments.first() == 0
+    segments.remove(3, older_than=0)
+    assert segments.first() == 3
+
+
+def test_segments_that_are_gone_are_told(segments: Segments, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SEGMENT_BYTES", 1)
+    for number in range(4):
+        append(segments, bytes([number]))
+    (segments.folder / f"{2:020d}.log").unlink()
+    with pytest.raises(kl.StoreFailed, match=r"Entries 2 to 2 of the log are gone.*skip\(until=3\)"):
+        read(segments)
+    assert read(segments, 3) == [(3, b"\x03")]
+    (segments.folder / f"{0:020d}.log").unlink()
+    with pytest.raises(kl.StoreFailed, match=r"Entries 0 to 0 of the log are gone.*skip\(until=1\)"):
+        read(segments)
+
+
+def test_an_entry_has_a_limit(segments: Segments, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LONGEST_ENTRY", 10)
+    with pytest.raises(kl.Unsupported, match="has 11 bytes, and takes at most 10"):
+        segments.append([b"x" * 11])
+    assert read(segments) == []
+
+
 def test_a_closed_log_takes_nothing_from_anybody(segments: Segments) -> None:
     other = Segments(segments.folder)
     append(other, b"a")
@@ -184,6 +286,7 @@ import os
 import sys
 from pathlib import Path
 from keylake._log.cursor import Cursor
+from keylake._log.segment_files import packed_number
 from keylake._log.segments import Segments
 if os.geteuid() == 0:
     os.setgid(65534)
@@ -204,7 +307,7 @@ while True:
 """
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 def test_processes_that_are_killed_lose_nothing_that_was_acknowledged(
     segments: Segments, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
@@ -263,6 +366,25 @@ def test_a_process_that_was_forked_locks_for_itself(segments: Segments) -> None:
     entries = [entry for _, entry in read(Segments(segments.folder))]
     assert len(entries) == 401
     assert entries.count(b"child") == 200
+
+
+def test_a_fork_while_a_thread_appends(segments: Segments) -> None:
+    """The child has no thread that would let go of a lock."""
+    done = threading.Event()
+    thread = threading.Thread(target=lambda: [append(segments, b"thread") for _ in iter(done.is_set, True)])
+    thread.start()
+    try:
+        for _ in range(10):
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(20)
+                append(segments, b"child")
+                os._exit(0)
+            assert os.waitpid(pid, 0)[1] == 0
+    finally:
+        done.set()
+        thread.join()
+    assert [entry for _, entry in read(segments)].count(b"child") == 10
 
 
 def test_threads_share_a_log(segments: Segments) -> None:

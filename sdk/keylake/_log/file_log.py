@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keylake._definition.names import LOG_PROPERTY
+from keylake._log.segment_files import END
 from keylake._log.segments import Segments
-from keylake.errors import DefinitionError, StoreFailed, Unsupported, check_type
+from keylake.errors import DefinitionError, KeylakeError, OutcomeUnknown, StoreFailed, Unsupported, check_type
 
 _FOLDER = "log"  # in the folder of the table
 _DISK = ("/", "file:/")
+_LONGEST = datetime.timedelta(days=36_500)
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,14 @@ class FileLog:
     def __post_init__(self) -> None:
         check_type("folder", self.folder, str | None, "an absolute path of a folder")
         check_type("keep", self.keep, datetime.timedelta, "a timedelta, such as timedelta(hours=1)")
+        if self.folder is not None and "\0" in self.folder:
+            raise DefinitionError(f"folder={self.folder!r} has the sign '\\x00', which no path has.")
         if self.folder is not None and not Path(self.folder).is_absolute():
             raise DefinitionError(f"folder={self.folder!r} is no absolute path, so it is another place elsewhere.")
-        if self.keep < datetime.timedelta(0):
-            raise DefinitionError(f"keep={self.keep!r} is no time to keep entries. Use a timedelta of 0 or more.")
+        if not datetime.timedelta(0) <= self.keep <= _LONGEST:
+            raise DefinitionError(
+                f"keep={self.keep!r} is no time to keep entries. Use a timedelta from 0 to {_LONGEST.days:,} days."
+            )
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,7 @@ class StoredLog:
             said = json.loads(text)
             kind, name = said["kind"], said["id"]
             log = FileLog(said.get("folder"), datetime.timedelta(seconds=said["keep_seconds"]))
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, OverflowError, DefinitionError):
             raise StoreFailed(f"The property {LOG_PROPERTY} of the table is damaged: {text[:200]!r}.") from None
         if kind != "files":
             raise Unsupported(f"The table has a log of the kind {kind!r}, which this version does not know. Upgrade.")
@@ -106,11 +112,26 @@ def begin(stored: StoredLog, folder: Path, keep_property: Callable[[str], object
     except FileExistsError:
         raise DefinitionError(
             f"{folder} is there already: the log of the table, or what is left of one. Use the log that is there; or "
-            "end it first: table.log.drop()."
+            "end it first, table.log.drop(), or with drop(lost=True) what is left."
         ) from None
     except OSError as error:
-        raise StoreFailed(f"The folder {folder} of the log cannot be made: {error.strerror}.") from None
-    keep_property(stored.to_json())
+        shutil.rmtree(folder, ignore_errors=True)
+        raise StoreFailed(f"The folder {folder} of the log cannot be made: {str(error.strerror).lower()}.") from None
+    try:
+        keep_property(stored.to_json())
+    except OutcomeUnknown:  # the table may have it
+        raise
+    except KeylakeError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def remove_left(folder: Path) -> bool:
+    """Delete what is left of a log that the table does not have; False where there is nothing."""
+    if not (folder / END).exists():
+        return False
+    shutil.rmtree(folder, ignore_errors=True)
+    return True
 
 
 def drop(segments: Segments, moved: Callable[[], int], forget_property: Callable[[], object], *, lost: bool) -> None:

@@ -14,7 +14,7 @@ HEADER = b"keylake log 1\n\0\0"  # the first bytes of each segment
 
 _FRAME = struct.Struct("<IIQ")
 _NUMBER = struct.Struct("<Q")
-LONGEST_ENTRY = 256 << 20  # bytes
+LONGEST_ENTRY = 64 << 20  # bytes
 
 
 @dataclass(frozen=True)

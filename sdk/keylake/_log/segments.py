@@ -14,83 +14,37 @@ one that appends: nobody was told that it is there. Readers see durable frames o
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import struct
-import threading
 import time
-import zlib
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from keylake._log.frames import HEADER, frame_at, framed, is_cut
-from keylake.errors import SnapshotExpired, StoreFailed, Unavailable
+from keylake._log.frames import HEADER, LONGEST_ENTRY, frame_at, framed, is_cut
+from keylake._log.locks import ProcessLock
+from keylake._log.segment_files import (
+    DURABLE,
+    END,
+    MOVED,
+    End,
+    OpenFiles,
+    firsts,
+    locked,
+    made,
+    name,
+    packed_number,
+    synced,
+    unpacked_number,
+)
+from keylake.errors import SnapshotExpired, StoreFailed, Unavailable, Unsupported
 
 SEGMENT_BYTES = 64 << 20
-_END, _DURABLE, _MOVED = "end", "durable", "moved"
-_CHECKSUM = struct.Struct("<I")
 
 
 class Closed(Exception):  # noqa: N818  # a state and no error: callers say what it means for a table
     """The log takes no more frames."""
-
-
-@dataclass(frozen=True)
-class End:
-    """The end of a log: the first number of its newest segment, the next number, and the length of that segment."""
-
-    first: int
-    next: int
-    length: int
-    is_closed: bool = False
-
-    _FORM = struct.Struct("<QQQB")
-
-    def packed(self) -> bytes:
-        """The end in bytes, with a checksum."""
-        said = self._FORM.pack(self.first, self.next, self.length, self.is_closed)
-        return said + _CHECKSUM.pack(zlib.crc32(said))
-
-    @classmethod
-    def unpacked(cls, data: bytes) -> End | None:
-        """The end that bytes say; None where they are damaged."""
-        said = data[: cls._FORM.size]
-        if len(data) != cls._FORM.size + _CHECKSUM.size or data[cls._FORM.size :] != _CHECKSUM.pack(zlib.crc32(said)):
-            return None
-        first, following, length, is_closed = cls._FORM.unpack(said)
-        return cls(first, following, length, bool(is_closed))
-
-
-_NUMBER = struct.Struct("<Q")
-
-
-class _Files:
-    """The open files of a log in one process: of its end, of what is durable, and of the newest segment."""
-
-    def __init__(self, folder: Path) -> None:
-        self.process = os.getpid()
-        self.end = self.durable = self.segment = -1
-        self.first = -1  # of the segment that is open
-        flags = os.O_RDWR if os.access(folder / _END, os.W_OK) else os.O_RDONLY
-        self.end = os.open(folder / _END, flags)
-        self.durable = os.open(folder / _DURABLE, flags)
-
-    def open_segment(self, path: Path, first: int) -> int:
-        """The segment with a first number, to write to."""
-        if self.first != first:
-            if self.segment >= 0:
-                os.close(self.segment)
-            self.segment, self.first = -1, -1
-            self.segment, self.first = os.open(path, os.O_RDWR), first
-        return self.segment
-
-    def __del__(self) -> None:
-        for file in (self.end, self.durable, self.segment):
-            if file >= 0:
-                os.close(file)
 
 
 class Segments:
@@ -98,21 +52,20 @@ class Segments:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._lock = threading.Lock()
-        self._sync_lock = threading.Lock()
-        self._files: _Files | None = None
-        self._is_checked = False
+        self._lock = ProcessLock()
+        self._sync_lock = ProcessLock()
+        self._files: OpenFiles | None = None
+        self._checked: OpenFiles | None = None  # the files of which the newest segment was read as a whole
 
     @classmethod
     def create(cls, folder: Path) -> Segments:
         """An empty log in a new folder; FileExistsError where there is one."""
         folder.mkdir(parents=True)
-        (folder / _name(0)).write_bytes(HEADER)
-        (folder / _DURABLE).write_bytes(_packed_number(0))
-        (folder / _MOVED).write_bytes(_packed_number(0))
-        (folder / _END).write_bytes(End(0, 0, len(HEADER)).packed())
-        for path in (folder / _name(0), folder, folder.parent):
-            _synced(path)
+        (folder / DURABLE).write_bytes(packed_number(0))
+        (folder / MOVED).write_bytes(packed_number(0))
+        (folder / END).write_bytes(End(0, 0, len(HEADER)).packed())
+        made(folder, 0)
+        synced(folder.parent)
         return cls(folder)
 
     @property
@@ -122,74 +75,100 @@ class Segments:
 
     # ------------------------------------------------------------------------------------------------------ writing
 
-    def append(self, entries: Sequence[bytes]) -> range:
+    def append(self, entries: Sequence[bytes], *, least: int = 0) -> range:
         """Append entries, and give their numbers. They are there for good once they are durable.
 
-        Raises `Closed`, `StoreFailed` where the folder is gone or damaged, and `Unavailable` where the disk is full.
+        Numbers before `least` were given to others, so a log that has not come to it has lost entries.
+
+        Raises `Closed`, `Unsupported` for an entry that is too long, `StoreFailed` where the folder is gone, damaged or
+        an older copy, and `Unavailable` where the disk is full.
         """
-        with self._lock, _locked(self._opened().end):
-            end = self._checked_end()
+        if any(len(entry) > LONGEST_ENTRY for entry in entries):
+            raise Unsupported(
+                f"An entry of the log has {max(map(len, entries)):,} bytes, and takes at most {LONGEST_ENTRY:,}. Write "
+                "fewer rows at once, or write them to the table."
+            )
+        with self._appending() as files:
+            end = self._checked_end(files)
             if end.is_closed:
                 raise Closed
-            if end.length >= SEGMENT_BYTES:
-                end = self._next_segment(end)
+            if end.next < least:
+                raise StoreFailed(
+                    f"The log in {self._folder} goes on at entry {end.next}, and entries before {least} were moved to "
+                    "files: the folder is an older copy. Restore the newer one; or end the log, "
+                    "table.log.drop(lost=True), and begin() another."
+                )
+            if end.length >= SEGMENT_BYTES and end.next > end.first:
+                end = self._next_segment(files, end, end.next)
             numbers = range(end.next, end.next + len(entries))
             data = b"".join(framed(number, entry) for number, entry in zip(numbers, entries, strict=True))
-            self._write(data, end)
-            self._say(replace(end, next=numbers.stop, length=end.length + len(data)))
+            self._write(files, data, end)
+            _say(files, replace(end, next=numbers.stop, length=end.length + len(data)))
             return numbers
 
     def make_durable(self, before: int) -> None:
         """Have the frames before a number on the disk, with those of others that were appended meanwhile."""
-        if self._durable() >= before:
+        files = self._opened()
+        if _durable(files) >= before:
             return
-        with self._sync_lock, _locked(self._opened().durable):
-            if self._durable() >= before:
+        with self._sync_lock, locked(files.durable):
+            if _durable(files) >= before:
                 return
-            end = self._end()
+            end = self._end(files)
             # Older segments were made durable when the newest one began.
-            segment = os.open(self._folder / _name(end.first), os.O_RDWR)
+            segment = os.open(self._folder / name(end.first), os.O_RDONLY)
             try:
+                if os.fstat(segment).st_size < end.length:  # a disk that lost power has kept the end, and not the frame
+                    with self._appending() as same:
+                        end = self._checked_end(same)
                 os.fdatasync(segment)
             finally:
                 os.close(segment)
-            os.pwrite(self._opened().durable, _packed_number(end.next), 0)
+            os.pwrite(files.durable, packed_number(end.next), 0)
 
     def close(self, *, is_closed: bool = True) -> int:
         """Take no more frames from anybody, or take them again, and give the number of the next one."""
-        with self._lock, _locked(self._opened().end):
-            end = self._checked_end()
-            self._say(replace(end, is_closed=is_closed))
+        with self._appending() as files:
+            end = self._checked_end(files)
+            _say(files, replace(end, is_closed=is_closed))
             return end.next
 
-    def begin_segment(self) -> None:
-        """Begin another segment, as the newest one has a frame that cannot be read: it takes no more of them."""
-        with self._lock, _locked(self._opened().end):
-            said = End.unpacked(os.pread(self._opened().end, 64, 0))
-            end = self._checked_end() if said is None else said
-            if end.next > end.first:
-                self._say(replace(self._next_segment(end), is_closed=end.is_closed))
+    def begin_segment(self, least: int) -> None:
+        """Begin another segment, as the newest one cannot be read; its numbers begin with `least`, or behind those."""
+        with self._appending() as files:
+            end = End.unpacked(os.pread(files.end, 64, 0)) or End(self._firsts()[-1], least, len(HEADER))
+            following = max(end.next, least, _durable(files))
+            if following > end.first:
+                _say(files, replace(self._next_segment(files, end, following), is_closed=end.is_closed))
 
     def say_moved(self, before: int) -> None:
-        """Note that the frames before a number are in files of the table."""
-        with self._sync_lock, _locked(self._opened().durable):
-            if before > self.moved():
-                with (self._folder / _MOVED).open("r+b") as file:
-                    file.write(_packed_number(before))
-                    file.flush()
-                    os.fsync(file.fileno())
+        """Note that the frames before a number are in files of the table; they are kept for a time from now on."""
+        files = self._opened()
+        with self._sync_lock, locked(files.durable):
+            known = self.moved()
+            if before <= known:
+                return
+            file = os.open(self._folder / MOVED, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                os.pwrite(file, packed_number(before), 0)
+                os.fsync(file)
+            finally:
+                os.close(file)
+            for first, following in pairwise(self._firsts()):
+                if known < following <= before:
+                    with contextlib.suppress(OSError):
+                        os.utime(self._folder / name(first))
 
     def moved(self) -> int:
         """The number before which all frames were noted as moved."""
-        with contextlib.suppress(FileNotFoundError):
-            return _number((self._folder / _MOVED).read_bytes())
+        with contextlib.suppress(OSError):
+            return unpacked_number((self._folder / MOVED).read_bytes()) or 0
         return 0
 
     def remove(self, before: int, *, older_than: float) -> None:
-        """Delete segments of which all frames are before a number, and which were written so many seconds ago."""
-        firsts = self._firsts()
-        for first, following in pairwise(firsts):
-            path = self._folder / _name(first)
+        """Delete segments of which all frames are before a number, and were noted as moved so many seconds ago."""
+        for first, following in pairwise(self._firsts()):
+            path = self._folder / name(first)
             with contextlib.suppress(FileNotFoundError):  # another process removes, too
                 if following <= before and time.time() - path.stat().st_mtime >= older_than:
                     path.unlink()
@@ -202,118 +181,148 @@ class Segments:
 
     def durable(self) -> int:
         """The number before which all frames can be read; what was appended is made durable first."""
-        following = self._end().next
-        if self._durable() < following:
-            with contextlib.suppress(PermissionError):  # who may not write, reads what is durable already
+        files = self._opened()
+        following = self._end(files).next
+        if _durable(files) < following:
+            with contextlib.suppress(OSError):  # who may not write, reads what is durable already
                 self.make_durable(following)
-        return self._durable()
+        return min(_durable(files), self._end(files).next)
 
     def segment_of(self, number: int) -> tuple[int, Path]:
         """The segment that has a number, or will have it: its first number, and its file.
 
-        Raises `SnapshotExpired` where it was removed.
+        Raises `SnapshotExpired` where it was removed, and `StoreFailed` where it is gone though it was not moved.
         """
-        firsts = self._firsts()
-        if number < firsts[0]:
+        there = self._firsts()
+        if number < there[0]:
+            if number >= self.moved():
+                raise self.missing(number, there[0])
             raise SnapshotExpired(
-                f"Entry {number} of the log in {self._folder} is not kept any more: the oldest one is {firsts[0]}. "
+                f"Entry {number} of the log in {self._folder} is not kept any more: the oldest one is {there[0]}. "
                 "Entries are removed some time after they were moved to files: read the table from there on."
             )
-        first = max(each for each in firsts if each <= number)
-        return first, self._folder / _name(first)
+        first = max(each for each in there if each <= number)
+        return first, self._folder / name(first)
+
+    def following(self, first: int) -> int | None:
+        """The first number of the segment behind one; None for the newest."""
+        return next((each for each in self._firsts() if each > first), None)
 
     def damaged(self, first: int, number: int) -> StoreFailed:
         """The error of a frame that cannot be read."""
         return StoreFailed(
-            f"Entry {number} of the log cannot be read: {self._folder / _name(first)} is damaged. Restore the file, or "
+            f"Entry {number} of the log cannot be read: {self._folder / name(first)} is damaged. Restore the file, or "
             f"leave out the entries before a later one that can be read: table.log.skip(until={number + 1})."
+        )
+
+    def missing(self, number: int, until: int) -> StoreFailed:
+        """The error of frames whose segment is gone."""
+        return StoreFailed(
+            f"Entries {number} to {until - 1} of the log are gone: {self._folder} has no segment of them. Restore the "
+            f"file, or leave them out: table.log.skip(until={until})."
         )
 
     # ------------------------------------------------------------------------------------------------------- the end
 
-    def _checked_end(self) -> End:
+    @contextmanager
+    def _appending(self) -> Generator[OpenFiles, None, None]:
+        """The files, while nobody else changes the end; what the system refuses is told."""
+        with self._lock:
+            files = self._opened()
+            with locked(files.end):
+                try:
+                    yield files
+                except OSError as error:
+                    raise self._unwritable(error) from None
+
+    def _checked_end(self, files: OpenFiles) -> End:
         """The end, under the lock: as it is said, or as the newest segment has it after a process has died."""
-        said = End.unpacked(os.pread(self._opened().end, 64, 0))
-        is_known = said is not None and self._is_checked
-        if said is not None and is_known and os.fstat(self._segment(said.first)).st_size == said.length:
-            return said
-        newest = self._firsts()[-1]
-        found = self._found_end(newest, said is not None and said.is_closed)
-        self._say(found)
-        self._is_checked = True
+        said = End.unpacked(os.pread(files.end, 64, 0))
+        if said is not None and self._checked is files:
+            with contextlib.suppress(FileNotFoundError):
+                if os.fstat(files.segment(self._folder, said.first)).st_size == said.length:
+                    return said
+        found = self._found_end(files, said)
+        _say(files, found)
+        self._checked = files
         return found
 
-    def _found_end(self, first: int, is_closed: bool) -> End:
-        """The end of a segment, which is read as a whole; what a process has left unfinished is cut off."""
-        segment = self._segment(first)
+    def _found_end(self, files: OpenFiles, said: End | None) -> End:
+        """The end of the newest segment, which is read as a whole; what a process has left unfinished is cut off."""
+        first = self._firsts()[-1]
+        segment = files.segment(self._folder, first)
         data = os.pread(segment, os.fstat(segment).st_size, 0)
         at, number = len(HEADER), first
         while (frame := frame_at(data, at, number)) is not None:
             at, number = frame.end, number + 1
-        if data[: len(HEADER)] != HEADER or number < self._durable():
+        durable = unpacked_number(os.pread(files.durable, 64, 0))
+        if data[: len(HEADER)] != HEADER or number < (durable or 0):
             raise self.damaged(first, number)
         if at < len(data):
-            # Beyond what is durable, a disk that lost power may have kept later bytes without earlier ones.
-            if not is_cut(data, at) and self._durable() == 0:
+            # What is not durable nobody was told of. Where that is not known, only what is clearly unfinished is cut.
+            is_known = bool(durable) or (durable == 0 and is_cut(data, at))
+            if not is_known and any(data[at:]):
                 raise self.damaged(first, number)
             os.ftruncate(segment, at)
-        return End(first, number, at, is_closed)
+        return End(first, number, at, said is not None and said.is_closed)
 
-    def _next_segment(self, end: End) -> End:
-        os.fsync(self._segment(end.first))
-        path = self._folder / _name(end.next)
-        path.write_bytes(HEADER)
-        _synced(path)
-        _synced(self._folder)
-        return End(end.next, end.next, len(HEADER))
+    def _next_segment(self, files: OpenFiles, end: End, first: int) -> End:
+        with contextlib.suppress(FileNotFoundError):
+            os.fsync(files.segment(self._folder, end.first))
+        made(self._folder, first)
+        return End(first, first, len(HEADER))
 
-    def _write(self, data: bytes, end: End) -> None:
-        segment = self._segment(end.first)
+    def _write(self, files: OpenFiles, data: bytes, end: End) -> None:
+        segment = files.segment(self._folder, end.first)
         try:
             if os.pwrite(segment, data, end.length) == len(data):
                 return
-            why = "no space left on device"
+            why = OSError(28, "No space left on device")
         except OSError as error:
-            why = str(error.strerror).lower()
+            why = error
         with contextlib.suppress(OSError):
             os.ftruncate(segment, end.length)
-        raise Unavailable(
-            f"The log in {self._folder} could not be written to: {why}. Nothing was appended; append again when there "
-            "is space."
+        raise why
+
+    def _unwritable(self, error: OSError) -> StoreFailed:
+        if isinstance(error, PermissionError) or error.errno == 30:
+            return StoreFailed(
+                f"The log in {self._folder} may not be written to by this user: {str(error.strerror).lower()}. Nothing "
+                "was changed."
+            )
+        if isinstance(error, FileNotFoundError):
+            return self._gone()
+        return Unavailable(
+            f"The log in {self._folder} could not be written to: {str(error.strerror).lower()}. Nothing was appended; "
+            "append again when there is space."
         )
 
-    def _say(self, end: End) -> None:
-        os.pwrite(self._opened().end, end.packed(), 0)
-
-    def _end(self) -> End:
+    def _end(self, files: OpenFiles) -> End:
         """The end as somebody says it who may be writing it."""
         for _ in range(100):
-            said = End.unpacked(os.pread(self._opened().end, 64, 0))
+            said = End.unpacked(os.pread(files.end, 64, 0))
             if said is not None:
                 return said
             time.sleep(0.001)
-        with self._lock, _locked(self._opened().end):
-            return self._checked_end()
-
-    def _durable(self) -> int:
-        return _number(os.pread(self._opened().durable, 64, 0))
+        with self._appending() as same:
+            return self._checked_end(same)
 
     # --------------------------------------------------------------------------------------------------------- files
 
-    def _opened(self) -> _Files:
-        """The files; a process that was forked has files of its own, as locks belong to files."""
-        if self._files is None or self._files.process != os.getpid():
-            try:
-                self._files = _Files(self._folder)
-            except FileNotFoundError:
-                raise self._gone() from None
-            self._is_checked = False
-        if os.fstat(self._files.end).st_nlink == 0:  # what is appended now would be gone with the last process
-            raise self._gone()
-        return self._files
+    def _opened(self) -> OpenFiles:
+        """The files as they lie in the folder now. A process that was forked opens them: locks belong to open files."""
+        try:
+            files = self._files
+            if files is None or not files.are_current():
+                files = self._files = OpenFiles(self._folder)
+        except FileNotFoundError:
+            raise self._gone() from None
+        except OSError as error:
+            raise self._unreadable(error) from None
+        return files
 
-    def _segment(self, first: int) -> int:
-        return self._opened().open_segment(self._folder / _name(first), first)
+    def _unreadable(self, error: OSError) -> StoreFailed:
+        return StoreFailed(f"The log in {self._folder} cannot be read: {str(error.strerror).lower()}.")
 
     def _gone(self) -> StoreFailed:
         return StoreFailed(
@@ -324,42 +333,19 @@ class Segments:
     def _firsts(self) -> list[int]:
         """The first numbers of the segments, oldest first."""
         try:
-            names = [path.name for path in self._folder.iterdir()]
+            found = firsts(self._folder)
         except FileNotFoundError:
-            names = []
-        firsts = sorted(int(name.removesuffix(".log")) for name in names if name.endswith(".log"))
-        if not firsts:
+            found = []
+        except OSError as error:
+            raise self._unreadable(error) from None
+        if not found:
             raise self._gone()
-        return firsts
+        return found
 
 
-@contextmanager
-def _locked(file: int) -> Generator[None, None, None]:
-    fcntl.flock(file, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(file, fcntl.LOCK_UN)
+def _say(files: OpenFiles, end: End) -> None:
+    os.pwrite(files.end, end.packed(), 0)
 
 
-def _name(first: int) -> str:
-    return f"{first:020d}.log"
-
-
-def _packed_number(number: int) -> bytes:
-    said = _NUMBER.pack(number)
-    return said + _CHECKSUM.pack(zlib.crc32(said))
-
-
-def _number(data: bytes) -> int:
-    """The number that bytes say; 0 where they are damaged."""
-    whole = len(data) == _NUMBER.size + _CHECKSUM.size and data == _packed_number(_NUMBER.unpack(data[:8])[0])
-    return int(_NUMBER.unpack(data[: _NUMBER.size])[0]) if whole else 0
-
-
-def _synced(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
+def _durable(files: OpenFiles) -> int:
+    return unpacked_number(os.pread(files.durable, 64, 0)) or 0

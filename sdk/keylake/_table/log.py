@@ -23,7 +23,7 @@ from pyiceberg.schema import Schema
 from keylake._display.html_table import ShownFields
 from keylake._log.cursor import Cursor
 from keylake._log.entries import Entry
-from keylake._log.file_log import FileLog, StoredLog, begin, drop
+from keylake._log.file_log import FileLog, StoredLog, begin, drop, remove_left
 from keylake._log.segments import Segments
 from keylake._log.state import LogState
 from keylake._log.written import COLUMNS_FROM, OP, ROW_ORDER, VERSION, written_rows
@@ -33,7 +33,8 @@ from keylake._table.handle import Handle, Namespace, Verbs
 from keylake.errors import BadRows, DefinitionError, NothingToDo, check_count, check_type
 from keylake.results import Commit
 
-MOST_ROWS = 100_000  # of a commit
+MOST_ROWS, MOST_BYTES = 100_000, 64 << 20  # of a commit
+_ENDLESS = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class _OpenLog:
     segments: Segments
     schema: Schema
     next: int
+    gap_end: int  # the entry from which entries are there again behind the next one
     moved: int
 
 
@@ -105,6 +107,10 @@ class Log(Namespace):
             profiles.log.drop()
         """
         check_type("lost", lost, bool, "True or False")
+        said = self._said()
+        usual = StoredLog("", FileLog())
+        if said["definition"] is None and lost and remove_left(usual.folder(said["location"], said["table_uuid"])):
+            return
         opened = self._opened()
         forget = self._handle.on_main.call
         drop(opened.segments, lambda: self._opened().moved, lambda: forget("set_log"), lost=lost)
@@ -149,6 +155,7 @@ class Log(Namespace):
             if made is not None:
                 entries, rows, commits = entries + len(batch), rows + made.rows, commits + 1
             opened = self._opened()
+            opened.segments.say_moved(opened.moved)
         opened.segments.say_moved(opened.moved)
         opened.segments.remove(opened.moved, older_than=opened.stored.log.keep.total_seconds())
         return Moved(entries, rows, commits, time.perf_counter() - begun_at)
@@ -165,13 +172,13 @@ class Log(Namespace):
         """
         check_count("until", until)
         opened = self._opened()
-        end = opened.segments.durable()
+        end = max(opened.segments.durable(), opened.segments.first())
         if until > end:
             raise DefinitionError(f"until={until} is behind the end of the log: its next entry is {end}.")
         if until <= opened.moved:
             raise NothingToDo(f"The entries before {until} are in files: the log was moved up to {opened.moved}.")
         opened = self._passed_over(opened)
-        opened.segments.begin_segment()
+        opened.segments.begin_segment(until)
         self._written(opened, (), opened.next, until)
         opened.segments.say_moved(until)
 
@@ -187,19 +194,20 @@ class Log(Namespace):
         stored = StoredLog.from_json(said["definition"])
         segments = Segments(stored.folder(said["location"], said["table_uuid"]))
         schema = Schema.model_validate_json(said["schema"])
-        return _OpenLog(stored, segments, schema, said["next_offset"], max(said["moved_before"], segments.moved()))
+        gap_end = _ENDLESS if said["gap_end"] is None else said["gap_end"]
+        moved = max(said["moved_before"], segments.moved())
+        return _OpenLog(stored, segments, schema, said["next_offset"], gap_end, moved)
 
     def _passed_over(self, opened: _OpenLog) -> _OpenLog:
         """The log, where entries that were moved and taken back since are passed over: their offsets get no rows."""
         while opened.next < opened.moved:
-            self._written(opened, (), opened.next, opened.moved)
-            again = self._opened()
-            if again.next <= opened.next:
+            self._written(opened, (), opened.next, min(opened.gap_end, opened.moved))
+            before, opened = opened, self._opened()
+            if opened.next <= before.next:
                 raise BadRows(
-                    f"The log of {self._handle.path} goes on at entry {again.next}, and entries up to {opened.moved} "
-                    "were moved and taken back in part. Undo the rest of them, or drop the log."
+                    f"The log of {self._handle.path} goes on at entry {opened.next}, and entries up to {opened.moved} "
+                    "were moved and taken back. Undo the other moves, too, or end the log: table.log.drop(lost=True)."
                 )
-            opened = again
         return opened
 
     def _written(self, opened: _OpenLog, batch: Sequence[tuple[int, Entry]], begin: int, end: int) -> Commit | None:
@@ -254,11 +262,13 @@ def _stream_of(batch: Sequence[tuple[int, Entry]]) -> str | None:
 def _batch(opened: _OpenLog, until: int) -> Iterator[tuple[int, Entry]]:
     """The entries of one commit."""
     cursor = Cursor(opened.segments, opened.next)
-    rows = 0
+    rows = size = 0
     while frames := cursor.new():
         for frame in frames:
             entry = Entry.unpacked(frame.number, frame.entry)
-            if frame.number >= until or (rows and rows + entry.rows > MOST_ROWS):
+            size += len(frame.entry)
+            is_full = rows > 0 and (rows + entry.rows > MOST_ROWS or size > MOST_BYTES)
+            if frame.number >= until or is_full:
                 return
             rows += entry.rows
             yield frame.number, entry

@@ -5,17 +5,15 @@
 from __future__ import annotations
 
 import json
-import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.types import IcebergType, NestedField
+from pyiceberg.types import BooleanType, IcebergType
 
 from keylake._definition.bucketing import buckets_of
 from keylake._definition.grouping import HASHES, group_of
@@ -23,17 +21,18 @@ from keylake._definition.names import LOG_PROPERTY, OFFSETS_PROPERTY
 from keylake._log.cursor import Cursor
 from keylake._log.entries import Entry
 from keylake._log.file_log import StoredLog
+from keylake._log.locks import ProcessLock
 from keylake._log.segments import Segments
 from keylake._values.arrow_types import natural
-from keylake._values.conform import conformed, of_spark
-from keylake._values.objects import fitted_column
-from keylake.errors import Unsupported
+from keylake._values.conform import conformed
+from keylake.errors import KeylakeError, Unsupported
 from keylake.local.decisions import Numbers
 from keylake.local.files import StoredFile, by_bucket
+from keylake.local.keys import plain_keys
 from keylake.local.layout import Layout
-from keylake.local.lookups import Sought, stored_form
+from keylake.local.lookups import Sought
 
-MOST_ROWS = 1_000_000
+MOST_ROWS, MOST_BYTES = 1_000_000, 1 << 30
 _LATEST_VERSION = 2**62  # of rows whose versions are commits: the log comes behind all of them
 _FEW = 256  # so many rows are gathered one by one
 
@@ -65,7 +64,7 @@ class FreshRows:
         self._name = name
         self.source = source
         self.segments = segments
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._known = _Entries(0)
         self._cursor = Cursor(segments, 0)
 
@@ -76,16 +75,22 @@ class FreshRows:
             if known is not self._known:
                 self._known = known
                 self._cursor = self._cursor if self._cursor.number == known.next else Cursor(self.segments, known.next)
-            while frames := self._cursor.new():
-                for frame in frames:
-                    known.add(Entry.unpacked(frame.number, frame.entry))
-                if known.rows > MOST_ROWS:
-                    self._known, self._cursor = _Entries(0), Cursor(self.segments, 0)
-                    raise Unsupported(
-                        f"The log of {self._name} has more than {MOST_ROWS:,} rows that are not in its files, which a "
-                        f"fresh read would have to keep in memory. Move them: keylake move {self._name}."
-                    )
+            try:
+                while frames := self._cursor.new():
+                    for frame in frames:
+                        known.add(Entry.unpacked(frame.number, frame.entry), len(frame.entry))
+                    self._check_size(known)
+            except KeylakeError:
+                self._known, self._cursor = _Entries(0), Cursor(self.segments, 0)
+                raise
             return LoggedRows(layout, known, np.arange(known.rows))
+
+    def _check_size(self, known: _Entries) -> None:
+        if known.rows > MOST_ROWS or known.bytes > MOST_BYTES:
+            raise Unsupported(
+                f"The log of {self._name} has more than {MOST_ROWS:,} rows or {MOST_BYTES >> 20:,} MiB that are not in "
+                f"its files, which a fresh read would have to keep in memory. Move them: keylake move {self._name}."
+            )
 
 
 class _Entries:
@@ -95,8 +100,9 @@ class _Entries:
         self.first = first
         self.entries: list[Entry] = []
         self.starts: list[int] = []  # the number of the first row of each entry
-        self.rows = 0
-        self._lock = threading.Lock()
+        self.sizes: list[int] = []  # in bytes
+        self.rows = self.bytes = 0
+        self._lock = ProcessLock()
         self._whole: dict[tuple[int, IcebergType], tuple[int, Any]] = {}  # columns of so many entries
         self._arrays: dict[int | str, tuple[int, Any]] = {}  # versions and lags of so many entries
         self._placed: dict[int, _Placed] = {}  # by the count of buckets
@@ -108,11 +114,13 @@ class _Entries:
         """The number of the entry that comes next."""
         return self.first + len(self.entries)
 
-    def add(self, entry: Entry) -> None:
-        """Add the entry that comes next."""
+    def add(self, entry: Entry, size: int) -> None:
+        """Add the entry that comes next, which has so many bytes."""
         self.starts.append(self.rows)
+        self.sizes.append(size)
         self.entries.append(entry)
         self.rows += entry.rows
+        self.bytes += size
 
     def since(self, floor: int) -> _Entries:
         """The entries from a number on."""
@@ -120,8 +128,8 @@ class _Entries:
             return self
         kept = _Entries(floor)
         if self.first < floor <= self.next:
-            for entry in self.entries[floor - self.first :]:
-                kept.add(entry)
+            for entry, size in zip(self.entries[floor - self.first :], self.sizes[floor - self.first :], strict=True):
+                kept.add(entry, size)
         return kept
 
     def column(self, id_: int, type_: IcebergType, rows: Numbers) -> Any:
@@ -150,16 +158,11 @@ class _Entries:
         written, array = entry.columns[id_]
         return conformed(array, written, type_)
 
-    def _values(self, at: int, column: NestedField) -> list[object]:
-        """The values of a key column in an entry."""
-        values: list[object] = self._piece(at, column.field_id, column.field_type).to_pylist()
-        return values
-
     def rows_of(self, layout: Layout) -> Mapping[tuple[object, ...], list[int]]:
         """The numbers of the rows of each key, in the order of the log."""
         with self._lock:
             for at in range(self._indexed, len(self.entries)):
-                key = [self._values(at, each) for each in layout.key]
+                key = [plain_keys(self._piece(at, each.field_id, each.field_type)) for each in layout.key]
                 for row, parts in enumerate(zip(*key, strict=True), self.starts[at]):
                     self._rows_of.setdefault(parts, []).append(row)
             self._indexed = len(self.entries)
@@ -187,21 +190,20 @@ class _Entries:
                 self._arrays[what] = len(self.entries), whole
         return whole[rows]
 
-    def of_buckets(self, layout: Layout, count: int) -> Iterator[tuple[tuple[object, ...], Numbers]]:
+    def of_buckets(self, layout: Layout, count: int) -> dict[tuple[object, ...], Numbers]:
         """The numbers of the rows of each bucket of each partition, of so many buckets, in the order of the log."""
         with self._lock:
             placed = self._placed.setdefault(count, _Placed())
             if placed.entries < len(self.entries):
                 new = range(placed.entries, len(self.entries))
                 key = {
-                    column.name: list(chain.from_iterable(self._values(at, column) for at in new))
-                    for column in layout.key
+                    each.name: pa.concat_arrays([self._piece(at, each.field_id, each.field_type) for at in new])
+                    for each in layout.key
                 }
                 placed.add(_places(layout, key, count))
                 placed.entries = len(self.entries)
             codes = placed.codes[: self.rows]
-            for place, code in placed.numbers.items():
-                yield place, np.flatnonzero(codes == code)
+            return {place: np.flatnonzero(codes == code) for place, code in placed.numbers.items()}
 
 
 @dataclass
@@ -219,17 +221,16 @@ class _Placed:
         self.codes = np.concatenate([self.codes, np.array(more, np.int64)])
 
 
-def _places(layout: Layout, key: Mapping[str, Sequence[object]], count: int) -> Iterator[tuple[object, ...]]:
+def _places(layout: Layout, key: Mapping[str, Any], count: int) -> Iterator[tuple[object, ...]]:
     """The partition and the bucket of each key, given by column."""
     spec = layout.spec
-    hashed = [key[name] for name in spec.bucket_by]
     types = [spec.column(name).type for name in spec.bucket_by]
     if spec.groups is None or spec.hash is None:
-        buckets = buckets_of(types, hashed, count)
+        buckets = buckets_of(types, [plain_keys(key[name]) for name in spec.bucket_by], count)
     else:
-        groups = (group_of(types, each, spec.groups, spec.hash) for each in zip(*hashed, strict=True))
-        buckets = [group * count // spec.groups for group in groups]
-    return zip(*(map(stored_form, key[name]) for name in spec.partition_by), buckets, strict=True)
+        keys = zip(*(key[name].to_pylist() for name in spec.bucket_by), strict=True)
+        buckets = [group_of(types, each, spec.groups, spec.hash) * count // spec.groups for each in keys]
+    return zip(*(plain_keys(key[name]) for name in spec.partition_by), buckets, strict=True)
 
 
 def _versions(entry: Entry) -> Any:
@@ -286,29 +287,23 @@ class LoggedRows:
 
     def by_bucket(self, count: int) -> dict[tuple[object, ...], LoggedRows]:
         """The rows of each bucket of each partition, of so many buckets."""
-        there = ((place, rows[rows < self.rows]) for place, rows in self.entries.of_buckets(self.layout, count))
+        of_all = self.entries.of_buckets(self.layout, count)
+        there = ((place, rows[rows < self.rows]) for place, rows in of_all.items())
         return {place: LoggedRows(self.layout, self.entries, rows) for place, rows in there if len(rows)}
 
-    def found(self, sought: Sought, given: Sequence[Sequence[object]]) -> tuple[LoggedRows, Numbers]:
+    def found(self, sought: Sought) -> tuple[LoggedRows, Numbers]:
         """The rows of keys that are looked up, and which of the keys each row has."""
         rows_of = self.entries.rows_of(self.layout)
+        columns = sought.keys.columns[-len(self.layout.key) :]  # without groups of keys
+        types = [each.field_type for each in self.layout.key]
+        keys = zip(*(_plain_keys(column, type_) for column, type_ in zip(columns, types, strict=True)), strict=True)
         places: list[int] = []
         owners: list[int] = []
-        seen: set[int] = set()
-        for key, owner in zip(self._keys(given), sought.numbers.tolist(), strict=True):
-            rows = () if owner in seen else self._there(rows_of.get(key, ()))
-            seen.add(owner)
+        for owner, key in enumerate(keys):
+            rows = self._there(rows_of.get(key, ()))
             places.extend(rows)
             owners.extend([owner] * len(rows))
         return self._of(places), np.array(owners, np.int64)
-
-    def _keys(self, given: Sequence[Sequence[object]]) -> list[tuple[object, ...]]:
-        columns: list[list[object]] = []
-        for column, values in zip(self.layout.key, given, strict=True):
-            fitted = fitted_column(column.name, column.field_type, values)
-            whole = pa.concat_arrays(fitted.chunks) if isinstance(fitted, pa.ChunkedArray) else fitted
-            columns.append(of_spark(whole, column.field_type).to_pylist())
-        return list(zip(*columns, strict=True))
 
     def _there(self, rows: Sequence[int]) -> Sequence[int]:
         """The rows of a key that were there when this was made, in the order of the log."""
@@ -316,6 +311,12 @@ class LoggedRows:
 
     def _of(self, places: Sequence[int]) -> LoggedRows:
         return LoggedRows(self.layout, self.entries, np.array(places, np.int64))
+
+
+def _plain_keys(column: Any, type_: IcebergType) -> list[object]:
+    """Keys that are looked up in the form of `plain_keys`: they have it but for booleans."""
+    values: list[object] = column.tolist()
+    return list(map(bool, values)) if isinstance(type_, BooleanType) else values
 
 
 def table_of(entry: Entry, layout: Layout) -> Any:

@@ -47,6 +47,12 @@ def comparable_of_spark(column: Any, type_: IcebergType) -> Comparable:
     return comparable(column)
 
 
+def plain_keys(column: Any) -> list[object]:
+    """A column of keys as objects that are equal where the keys are: dates and times are numbers, uuids are bytes."""
+    values: list[object] = column.to_pylist() if pa.types.is_boolean(column.type) else comparable(column).tolist()
+    return values
+
+
 def ranks(column: Comparable) -> Numbers:
     """Numbers in the order of the keys."""
     if isinstance(column, np.ndarray):

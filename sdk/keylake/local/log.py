@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,7 +12,8 @@ from keylake._definition.names import LOG_PROPERTY
 from keylake._display.html_table import ShownFields
 from keylake._log.cursor import Cursor
 from keylake._log.entries import Entry, LoggedVerb
-from keylake._log.file_log import FileLog, StoredLog, begin, drop
+from keylake._log.file_log import FileLog, StoredLog, begin, drop, remove_left
+from keylake._log.locks import ProcessLock
 from keylake._log.segments import Closed, Segments
 from keylake._log.state import LogState
 from keylake._rows.intention import Intention
@@ -116,6 +116,13 @@ class LocalLog:
         """
         check_type("lost", lost, bool, "True or False")
         table = loaded(self._plans.table, self._name)
+        usual = StoredLog("", FileLog()).folder
+        if (
+            stored_log(table.metadata) is None
+            and lost
+            and remove_left(usual(table.metadata.location, str(table.metadata.table_uuid)))
+        ):
+            return
         rows = self._kept.of(table.metadata, self._name)
 
         def moved() -> int:
@@ -212,7 +219,7 @@ class LocalLog:
 
     def _append(self, rows: object, intention: Intention) -> Logged:
         check_type("version", intention.version, str | int | None, "a number, or the name of a column")
-        check_type("stream", intention.stream, str | None, "the name of a stream")
+        check_stream(intention.stream)
         begun_at = time.perf_counter()
         # Services that only read do not wait for the writer.
         from keylake.local.writing.logged import entry_of
@@ -241,9 +248,10 @@ class LocalLog:
     ) -> tuple[FreshRows, Entry, range] | None:
         """The entry in the log that the table has, or had within an age; None where that may be another one by now."""
         try:
-            log = self._kept.of(self._plans.metadata(max_age), self._name)
+            metadata = self._plans.metadata(max_age)
+            log = self._kept.of(metadata, self._name)
             entry = entry_of(self._name, self._plans.layout(max_age), intention, rows)
-            return log, entry, log.segments.append([entry.packed()])
+            return log, entry, log.segments.append([entry.packed()], least=self._kept.moved_before(metadata))
         except Closed:
             return None
         except (NothingToDo, StoreFailed):
@@ -279,13 +287,29 @@ def _told(number: int, entry: Entry, layout: Layout) -> LogEntry:
     return LogEntry(number, entry.verb, entry.at, entry.stream, table_of(entry, layout), entry.versions)
 
 
+def check_stream(stream: object) -> None:
+    """Refuses what no commit could say of its stream."""
+    check_type("stream", stream, str | None, "the name of a stream")
+    if isinstance(stream, str) and any("\ud800" <= sign <= "\udfff" for sign in stream):
+        raise DefinitionError(f"stream={stream!r} has a lone surrogate, which no text can have. Take it out.")
+
+
 class KeptLog:
     """The log of a table as this process has opened it."""
 
     def __init__(self) -> None:
         self.known: FreshRows | None = None
         self._text = ""  # the property that it is of
-        self._lock = threading.Lock()
+        self._moved: tuple[TableMetadata | None, int] = (None, 0)
+        self._lock = ProcessLock()
+
+    def moved_before(self, metadata: TableMetadata) -> int:
+        """The number before which all is in files, as metadata say that are those of many requests."""
+        known, before = self._moved
+        if known is not metadata and self.known is not None:
+            before = moved_before(metadata, self.known.source)
+            self._moved = metadata, before
+        return before
 
     def of(self, metadata: TableMetadata, name: str) -> FreshRows:
         """The log that metadata say."""
@@ -303,7 +327,7 @@ class KeptLog:
 
     def fresh(self, name: str, plans: Plans) -> tuple[Plan, LoggedRows | None]:
         """The files of main as they are now, and the rows of the log that are not in them."""
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(_ATTEMPTS + 1):
             known = self.known
             before = 0 if known is None else known.segments.moved()
             metadata = plans.metadata()
@@ -311,10 +335,12 @@ class KeptLog:
             if stored_log(metadata) is None:
                 return plan, None
             log = self.of(metadata, name)
-            floor = max(before if log is known else 0, moved_before(metadata, log.source))
+            if log is not known:
+                continue  # the folder says how far it was moved, and has to be asked before the table is
+            floor = max(before, moved_before(metadata, log.source))
             try:
                 return plan, log.behind(plan.layout, floor)
             except SnapshotExpired:  # they were moved and removed since metadata were read
-                if attempt == _ATTEMPTS - 1:
+                if attempt == _ATTEMPTS:
                     raise
         raise AssertionError("the last attempt returns or fails")

@@ -4,18 +4,14 @@
 
 from __future__ import annotations
 
-import datetime
-import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from pyiceberg.io import FileIO
 from pyiceberg.types import DecimalType
-from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
 
 from keylake._definition.bucketing import buckets_of
 from keylake._definition.grouping import HASHES, group_of
@@ -30,19 +26,6 @@ from keylake.local.parquet import OpenFile, ParquetFiles
 from keylake.local.stretches import FoundRows
 
 _MOST_ASKED = 32  # of more keys, a file has one nearly always
-
-
-def stored_form(value: object) -> Any:
-    """A value of a key as Iceberg stores bounds: dates and times are numbers, uuids are bytes.
-
-    >>> stored_form(datetime.date(1970, 1, 3)), stored_form("a")
-    (2, 'a')
-    """
-    if isinstance(value, datetime.datetime):
-        return datetime_to_micros(value)
-    if isinstance(value, datetime.date):
-        return date_to_days(value)
-    return value.bytes if isinstance(value, uuid.UUID) else value
 
 
 @dataclass(frozen=True, eq=False)

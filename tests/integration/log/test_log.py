@@ -1,9 +1,11 @@
 """The log of a table: how it begins, is moved and ends, what it takes, and where it fails."""
 
 import shutil
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,8 @@ from integration.commands import invoked
 from integration.log.logged_table import SCHEMA, Both, made, shown
 from integration.refusals import refused
 from integration.twin import fresh_name
+from keylake._log.file_log import StoredLog
+from keylake._log.segments import Segments
 
 
 def test_a_write_to_the_log_is_seen_by_fresh_reads_and_by_all_once_it_is_moved(both: Both) -> None:
@@ -76,11 +80,27 @@ def test_writes_that_do_not_fit_are_refused_as_by_the_table(both: Both) -> None:
         (kl.VersionMissing, lambda: log.update({"id": 1, "a": 1}, version=7)),
         (kl.Unsupported, lambda: log.update([{"id": n, "a": 1} for n in range(10_001)])),
         (kl.DefinitionError, lambda: log.update({"id": 1, "a": 1}, stream=7)),  # type: ignore[arg-type]
+        (kl.DefinitionError, lambda: log.update({"id": 1, "a": 1}, stream="\ud83d")),
     ]
     for error, write in wrong:
         with pytest.raises(error):
             write()
     assert log.state() == before
+
+
+@pytest.mark.parametrize(
+    "words", [{"folder": "logs"}, {"folder": "/a\0b"}, {"keep": timedelta.max}, {"keep": timedelta(-1)}, {"keep": 60}]
+)
+def test_logs_that_cannot_be(words: dict[str, Any]) -> None:
+    with pytest.raises(kl.DefinitionError, match=next(iter(words))):
+        kl.FileLog(**words)
+
+
+def test_a_table_in_an_object_store_needs_a_folder() -> None:
+    stored = StoredLog.new(kl.FileLog())
+    with pytest.raises(kl.Unsupported, match=r"lies at s3://lake/t, and a log needs a disk.*folder="):
+        stored.folder("s3://lake/t", "uuid")
+    assert StoredLog.new(kl.FileLog("/logs")).folder("s3://lake/t", "uuid") == Path("/logs/uuid")
 
 
 def test_columns_of_accumulators_and_what_else_the_log_does_not_take(
@@ -186,6 +206,38 @@ def test_a_folder_that_is_gone_is_told_and_there_is_a_way_on(both: Both, warehou
     both.table.log.begin()
     both.here.log.update({"id": 2, "a": 2})
     assert shown(both.table, fresh=True) == {1: (1, None), 2: (2, None)}
+
+
+def test_what_is_left_of_a_log_is_removed(both: Both) -> None:
+    """Of one whose process has died between its folder and the table's property."""
+    folder = both.folder
+    both.table.log.drop()
+    Segments.create(folder)
+    for log in (both.table.log, both.here.log):
+        with pytest.raises(kl.DefinitionError, match=r"is there already.*drop\(lost=True\)"):
+            log.begin()
+    both.table.log.drop(lost=True)
+    both.table.log.begin()
+    both.here.log.update({"id": 1, "a": 1})
+    assert shown(both.here, fresh=True) == {1: (1, None)}
+
+
+def test_an_older_copy_of_the_folder_is_told(both: Both) -> None:
+    both.here.log.update({"id": 1, "a": 1})
+    copy = both.folder.with_name("copy")
+    shutil.copytree(both.folder, copy)
+    for number in range(2, 5):
+        both.here.log.update({"id": number, "a": number})
+    both.table.log.move()
+    shutil.rmtree(both.folder)
+    copy.rename(copy.with_name("log"))
+    time.sleep(1.1)  # metadata of the last second may be used
+    with pytest.raises(kl.StoreFailed, match="the folder is an older copy"):
+        both.here.log.update({"id": 99, "a": 99})
+    both.table.log.drop(lost=True)
+    both.table.log.begin()
+    both.here.log.update({"id": 99, "a": 99})
+    assert shown(both.table, fresh=True)[99] == (99, None)
 
 
 def test_a_damaged_entry_is_told_and_skipped(both: Both) -> None:

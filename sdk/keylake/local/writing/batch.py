@@ -24,8 +24,9 @@ from keylake._definition.spec import TableSpec
 from keylake._rows.rows import LocalRows
 from keylake._server.statements import Verb, Write
 from keylake._values.conform import of_spark
-from keylake.errors import Unsupported
+from keylake.errors import BadRows, Unsupported
 from keylake.local.decisions import Numbers
+from keylake.local.keys import plain_keys
 from keylake.reducers import Latest, LatestNotNull
 
 MOST_ROWS = 10_000
@@ -115,7 +116,13 @@ class Batch:
         return np.array([group_of(types, key, count, spec.hash) for key in self._bucket_keys(spec)], np.int64)
 
     def _bucket_keys(self, spec: TableSpec) -> list[tuple[object, ...]]:
-        columns = [self.rows.column(name).to_pylist() for name in spec.bucket_by]
+        try:
+            columns = [self.rows.column(name).to_pylist() for name in spec.bucket_by]
+        except (OverflowError, ValueError) as error:
+            raise BadRows(
+                f"A key of {spec.name} has a time outside of the years 1 to 9999, of which its group cannot be "
+                f"computed here ({error}). Write it through Spark: kl.connect()."
+            ) from None
         return list(zip(*columns, strict=True))
 
     def buckets(self, spec: TableSpec, count: int) -> list[int]:
@@ -123,7 +130,7 @@ class Batch:
         if self.groups is not None and spec.groups is not None:
             return [int(group) * count // spec.groups for group in self.groups]
         types = [spec.column(name).type for name in spec.bucket_by]
-        return buckets_of(types, [self.rows.column(name).to_pylist() for name in spec.bucket_by], count)
+        return buckets_of(types, [plain_keys(self.rows.column(name)) for name in spec.bucket_by], count)
 
     def taken(self, places: Sequence[int]) -> Batch:
         """Some of the rows."""

@@ -69,6 +69,8 @@ class _Metrics:
 
     def _bounds(self, id_: int, type_: PrimitiveType, array: Any, whole: bool) -> None:
         plain = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
+        if pa.types.is_date(plain.type) or pa.types.is_timestamp(plain.type):  # some are beyond those of Python
+            plain = plain.cast(pa.int32() if pa.types.is_date(plain.type) else pa.int64())
         bounds = pc.min_max(plain).as_py()
         low: Any = bounds["min"]
         high: Any = bounds["max"]

@@ -25,8 +25,8 @@ from keylake._server.statements import TablePath, Verb, Write
 from keylake.errors import KeylakeError, Unsupported
 from keylake.local import names
 from keylake.local.damage import writing
+from keylake.local.keys import plain_keys
 from keylake.local.layout import Layout, layout_of
-from keylake.local.lookups import stored_form
 from keylake.local.writing.attempts import Attempts
 from keylake.local.writing.batch import Batch, check_writable
 from keylake.local.writing.commits import Facts, Said, append, facts_of, versions_of
@@ -153,10 +153,10 @@ def _versions(batch: Batch, version: int, facts: Facts) -> tuple[int, int] | Non
 
 def _by_bucket(batch: Batch, spec: TableSpec, count: int) -> dict[tuple[object, ...], list[int]]:
     """The places of the rows of each bucket of each partition, in key order."""
-    parts = [batch.rows.column(name).to_pylist() for name in spec.partition_by]
+    parts = [plain_keys(batch.rows.column(name)) for name in spec.partition_by]
     by_bucket: dict[tuple[object, ...], list[int]] = {}
     for place, bucket in enumerate(batch.buckets(spec, count)):
-        partition = (*(stored_form(part[place]) for part in parts), bucket)
+        partition = (*(part[place] for part in parts), bucket)
         by_bucket.setdefault(partition, []).append(place)
     return by_bucket
 

@@ -25,6 +25,7 @@ final class PositionProcedures {
    * @param definition null where it has none
    * @param schema of the table, with the ids by which entries name columns
    * @param nextOffset the first entry that main has not
+   * @param gapEnd the entry from which main has entries again; null for nowhere
    * @param movedBefore the entry before which all were moved, though some may be taken back
    */
   private record LogRow(
@@ -33,6 +34,7 @@ final class PositionProcedures {
       String tableUuid,
       String schema,
       long nextOffset,
+      @Nullable Long gapEnd,
       long movedBefore) {
     static LogRow of(Table table) {
       Optional<TableLog> log = TableLog.of(table);
@@ -43,6 +45,7 @@ final class PositionProcedures {
           table.uuid().toString(),
           SchemaParser.toJson(table.schema()),
           SourceOffsets.next(table, null).getOrDefault(source, 0L),
+          SourceOffsets.gapEnd(table, source),
           SourceOffsets.past(table, source));
     }
   }

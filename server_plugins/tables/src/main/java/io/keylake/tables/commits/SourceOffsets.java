@@ -12,6 +12,7 @@ import io.keylake.tables.commits.Ledger.TakenBack;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.OffsetRanges;
 import io.keylake.tables.history.OffsetRanges.Range;
+import io.keylake.tables.history.TableLog;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.spec.SpecJson;
 import java.util.ArrayList;
@@ -181,6 +182,17 @@ public final class SourceOffsets {
   }
 
   /**
+   * The offset from which main has offsets of a source again, behind the first that it has not;
+   * null for nowhere.
+   */
+  public static @Nullable Long gapEnd(Table table, String source) {
+    Ledger ledger = Ledger.of(table, new CommitLog(table, null).head());
+    SourcePosition position =
+        of(table.properties()).on(where(table.name(), null), ledger, Set.of(source)).get(source);
+    return position == null ? null : position.end();
+  }
+
+  /**
    * The offset behind all that any commit has brought of a source, also where the commit was taken
    * back or rolled back since.
    */
@@ -319,7 +331,9 @@ public final class SourceOffsets {
           "%s would know the offsets of %d sources, and the limit is %d; name one source for many files, with their numbers as offsets, or write with idempotency_key"
               .formatted(where, sources.size(), OffsetRanges.MOST_SOURCES));
     }
-    List<Taken> commits = before.joined(parent.metadata().snapshots(), parent.metadata()::snapshot);
+    String log = TableLog.of(properties).map(TableLog::source).orElse(null);
+    List<Taken> commits =
+        before.joined(parent.metadata().snapshots(), parent.metadata()::snapshot, log);
     if (!bySource.isEmpty()) {
       long now = Machine.here().now().toEpochMilli();
       commits.add(new Taken(number, snapshotId, now, TakenBack.NEVER, bySource));
@@ -373,8 +387,14 @@ public final class SourceOffsets {
             .formatted(where, source, snapshotId, range.first(), range.last() + 1));
   }
 
-  /** The entries, where those whose snapshots have expired and only come together are one. */
-  private List<Taken> joined(Iterable<Snapshot> kept, LongFunction<Snapshot> byId) {
+  /**
+   * The entries, where those whose snapshots have expired and only come together are one.
+   *
+   * @param log the source whose entries are never forgotten: what it had brought comes back else,
+   *     after a rollback; null for none
+   */
+  private List<Taken> joined(
+      Iterable<Snapshot> kept, LongFunction<Snapshot> byId, @Nullable String log) {
     NumberSet ofKept = NumberSet.EMPTY;
     List<Snapshot> snapshots = new ArrayList<>();
     for (Snapshot each : kept) {
@@ -392,7 +412,8 @@ public final class SourceOffsets {
       Map<List<Object>, Taken> together = new LinkedHashMap<>();
       for (Taken each : expired) {
         List<@Nullable Boolean> isIn = ledgers.stream().map(each::isIn).toList();
-        if (isIn.stream().anyMatch(in -> in == null || in)) {
+        boolean isOfLog = log != null && each.bySource().containsKey(log);
+        if (isOfLog || isIn.stream().anyMatch(in -> in == null || in)) {
           together.merge(List.of(isIn, each.takenBack()), each, Taken::and);
         }
       }

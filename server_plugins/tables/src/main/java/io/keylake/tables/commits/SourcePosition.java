@@ -42,7 +42,7 @@ record SourcePosition(NumberSet taken, long first) {
   }
 
   /** The offset from which offsets are there again after the missing ones; null for nowhere. */
-  private @Nullable Long end() {
+  @Nullable Long end() {
     long next = next();
     return taken.ranges().stream()
         .map(NumberSet.Range::first)

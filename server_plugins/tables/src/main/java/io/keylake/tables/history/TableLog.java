@@ -22,7 +22,12 @@ public record TableLog(String id, String json) {
 
   /** The log of a table, if it has one. */
   public static Optional<TableLog> of(Table table) {
-    return Optional.ofNullable(table.properties().get(PROPERTY)).map(TableLog::fromJson);
+    return of(table.properties());
+  }
+
+  /** The log that properties of a table say. */
+  public static Optional<TableLog> of(Map<String, String> properties) {
+    return Optional.ofNullable(properties.get(PROPERTY)).map(TableLog::fromJson);
   }
 
   /** The log that a definition says. */
