@@ -181,6 +181,7 @@ def test_a_segment_that_was_not_begun_is_none(segments: Segments, left: bytes) -
     """As a disk that was full, or a process that was killed, leaves it."""
     append(segments, b"a")
     (segments.folder / f"{1:020d}.log.new").write_bytes(left)
+    (segments.folder / f"{1:020d}.log").write_bytes(left)
     (segments.folder / "backup.log").write_bytes(left)
     again = Segments(segments.folder)
     assert append(again, b"b") == range(1, 2)

@@ -148,5 +148,12 @@ def drop(segments: Segments, moved: Callable[[], int], forget_property: Callable
             f"The log in {segments.folder} has {left} entries that are not in files of the table. Move them first: "
             "table.log.move(). With drop(lost=True) they are given up."
         )
-    forget_property()
+    try:
+        forget_property()
+    except OutcomeUnknown:
+        raise
+    except KeylakeError:
+        if not lost:
+            segments.close(is_closed=False)
+        raise
     shutil.rmtree(segments.folder, ignore_errors=True)

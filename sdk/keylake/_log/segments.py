@@ -256,6 +256,9 @@ class Segments:
         while (frame := frame_at(data, at, number)) is not None:
             at, number = frame.end, number + 1
         durable = unpacked_number(os.pread(files.durable, 64, 0))
+        if len(data) < len(HEADER) and first > 0 and first >= (durable or 0):  # nobody has written to it
+            (self._folder / name(first)).unlink()
+            return self._found_end(files, said)
         if data[: len(HEADER)] != HEADER or number < (durable or 0):
             raise self.damaged(first, number)
         if at < len(data):

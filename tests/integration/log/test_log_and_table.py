@@ -200,6 +200,17 @@ def test_entries_that_are_not_kept_any_more_are_told(lake: kl.Lake, local: keyla
 # ------------------------------------------------------------------------------------------------- several at once
 
 
+@pytest.mark.parametrize("limit", ["MOST_ROWS", "MOST_BYTES"])
+def test_a_move_makes_commits_that_a_server_can_hold(both: Both, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    monkeypatch.setattr(f"keylake._table.log.{limit}", 3 if limit == "MOST_ROWS" else 2000)
+    for number in range(10):
+        both.here.log.update({"id": number, "a": number})
+    moved = both.table.log.move()
+    assert moved.entries == moved.rows == 10
+    assert moved.commits > 2
+    assert shown(both.here) == {number: (number, None) for number in range(10)}
+
+
 def test_each_entry_counts_once_however_many_move(lake: kl.Lake, both: Both) -> None:
     done = threading.Event()
     failures: list[BaseException] = []
