@@ -10,6 +10,7 @@ from keylake import errors
 from keylake._definition.definition import MOST_BUCKETS
 from keylake._joins.point_in_time import MOST_STATES
 from keylake._json.batch import MOST_FIELDS
+from keylake._log.frames import LONGEST_ENTRY
 from keylake._log.segments import SEGMENT_BYTES
 from keylake._rows import intention
 from keylake._server.embedded import START_LIMIT_SECONDS
@@ -60,6 +61,9 @@ LIMITS = {
     "attempts of a commit": commits.MOST_ATTEMPTS,
     "rows of a log": fresh.MOST_ROWS,
     "rows of one commit of a move": log.MOST_ROWS,
+    "MiB of entries of one commit": log.MOST_BYTES >> 20,
+    "MiB of one entry": LONGEST_ENTRY >> 20,
+    "MiB of entries that are not in files": fresh.MOST_BYTES >> 20,
     "MiB of a segment of a log": SEGMENT_BYTES >> 20,
     "seconds in which an embedded server": START_LIMIT_SECONDS,
     "MiB of memory of an embedded server": _MOST_MEMORY_MIB,

@@ -61,7 +61,7 @@ class OpenFiles:
         self.durable = os.open(folder / DURABLE, flags)
 
     def are_current(self) -> bool:
-        """Whether this process has opened them, and they are those in the folder: none was put there since."""
+        """The files were opened by this process, and are those in the folder: no other was put there since."""
         if self.process != os.getpid():
             return False
         own, there = os.fstat(self.end), self._end_path.stat()
