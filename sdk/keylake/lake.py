@@ -17,6 +17,7 @@ from keylake._definition.spec import TableSpec, Versions
 from keylake._definition.table_names import name_parts, table_name
 from keylake._definition.words import Definition
 from keylake._display.html_table import html_table, in_notebook
+from keylake._log.file_log import FileLog, begin_once
 from keylake._maintenance.adoption import Adopted
 from keylake._maintenance.caches import CacheUse
 from keylake._maintenance.equality_deletes import AppliedDeletes
@@ -187,14 +188,23 @@ class Lake:
     # ------------------------------------------------------------------------------------------------------- tables
 
     @overload
-    def create(self, table: type[Row], *, if_exists: Literal["error", "match"] = "error") -> KeyedTable[Row]: ...
-
-    @overload
-    def create(self, table: TableSpec, *, if_exists: Literal["error", "match"] = "error") -> KeyedTable: ...
+    def create(
+        self, table: type[Row], *, if_exists: Literal["error", "match"] = "error", log: FileLog | None = None
+    ) -> KeyedTable[Row]: ...
 
     @overload
     def create(
-        self, table: Rows, *, if_exists: Literal["error", "match"] = "error", **definition: Unpack[Definition]
+        self, table: TableSpec, *, if_exists: Literal["error", "match"] = "error", log: FileLog | None = None
+    ) -> KeyedTable: ...
+
+    @overload
+    def create(
+        self,
+        table: Rows,
+        *,
+        if_exists: Literal["error", "match"] = "error",
+        log: FileLog | None = None,
+        **definition: Unpack[Definition],
     ) -> KeyedTable: ...
 
     def create(
@@ -202,16 +212,18 @@ class Lake:
         table: type[Table] | TableSpec | Rows,
         *,
         if_exists: Literal["error", "match"] = "error",
+        log: FileLog | None = None,
         **definition: Any,
     ) -> KeyedTable[Any]:
         """Create a table, and its namespace. With `if_exists="match"` one that is there is opened, if it is the same.
 
         The definition is a class or a spec. Rows in its place, of any kind that `upsert` takes, make a table with their
-        columns, and are its first commit; `name=`, `key=` and the other words of a definition say the rest.
+        columns, and are its first commit; `name=`, `key=` and the other words of a definition say the rest. `log` gives
+        the table a log, unless it has one: `table.log.begin` does it later.
 
         Raises `TableExists` if the table is there, or with `if_exists="match"` `SchemaMismatch` if it is another one,
         `DefinitionError` for a definition that cannot be, and for rows what `upsert` raises, such as `BadRows`; no
-        table is left then.
+        table is left then. A log that cannot begin raises what `log.begin` raises; the table is there without it.
 
         Example::
 
@@ -219,6 +231,18 @@ class Lake:
             clicks = lake.create(frame, name="features.clicks", key=["user_id", "day"], ordering="at")
         """
         check_if_exists(if_exists)
+        check_type("log", log, FileLog | None, "a kl.FileLog()")
+        made = self._created(table, if_exists, definition)
+        if log is not None:
+            begin_once(made.log, log)
+        return made
+
+    def _created(
+        self,
+        table: type[Table] | TableSpec | Rows,
+        if_exists: Literal["error", "match"],
+        definition: dict[str, Any],
+    ) -> KeyedTable[Any]:
         if definition and not isinstance(table, type | TableSpec):
             return self._created_from(table, if_exists, definition)
         if definition:

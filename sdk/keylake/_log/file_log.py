@@ -9,11 +9,21 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from keylake._definition.names import LOG_PROPERTY
 from keylake._log.segment_files import END
 from keylake._log.segments import Segments
-from keylake.errors import DefinitionError, KeylakeError, OutcomeUnknown, StoreFailed, Unsupported, check_type
+from keylake._log.state import LogState
+from keylake.errors import (
+    DefinitionError,
+    KeylakeError,
+    NothingToDo,
+    OutcomeUnknown,
+    StoreFailed,
+    Unsupported,
+    check_type,
+)
 
 _FOLDER = "log"  # in the folder of the table
 _DISK = ("/", "file:/")
@@ -157,3 +167,19 @@ def drop(segments: Segments, moved: Callable[[], int], forget_property: Callable
             segments.close(is_closed=False)
         raise
     shutil.rmtree(segments.folder, ignore_errors=True)
+
+
+class Beginning(Protocol):
+    """The log of a table as a verb that makes tables needs it."""
+
+    def state(self) -> LogState: ...
+
+    def begin(self, log: FileLog | None = None) -> LogState: ...
+
+
+def begin_once(of_table: Beginning, log: FileLog) -> None:
+    """Give a table a log, unless it has one."""
+    try:
+        of_table.state()
+    except NothingToDo:
+        of_table.begin(log)

@@ -18,6 +18,7 @@ from keylake._definition.names import SPEC_PROPERTY
 from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts, table_name
 from keylake._display.html_table import first_rows
+from keylake._log.file_log import FileLog, begin_once
 from keylake._table.reads import Row
 from keylake.errors import (
     DefinitionError,
@@ -100,6 +101,7 @@ def create_table(
     *,
     catalog: str = "lake",
     if_exists: Literal["error", "match"] = "error",
+    log: FileLog | None = None,
 ) -> LocalTable[Row]:
     """Create a table without a server, in the directory of a lake, which is made where there is none.
 
@@ -120,7 +122,7 @@ def create_table(
             f"lake = keylake.local.open({TEMPORARY!r}); lake.create(...)."
         )
     lake = LocalLake(of_new_folder(catalog, _folder(warehouse)), ParquetFiles(DEFAULT_MEMORY_BYTES, True))
-    return lake.create(table, if_exists=if_exists)
+    return lake.create(table, if_exists=if_exists, log=log)
 
 
 def _folder(warehouse: str | os.PathLike[str] | None) -> Path:
@@ -136,17 +138,26 @@ class LocalLake:
         self._remove = remove  # the folder of a temporary lake
 
     @overload
-    def create(self, table: type[Row], *, if_exists: Literal["error", "match"] = "error") -> LocalTable[Row]: ...
+    def create(
+        self, table: type[Row], *, if_exists: Literal["error", "match"] = "error", log: FileLog | None = None
+    ) -> LocalTable[Row]: ...
 
     @overload
-    def create(self, table: TableSpec, *, if_exists: Literal["error", "match"] = "error") -> LocalTable: ...
+    def create(
+        self, table: TableSpec, *, if_exists: Literal["error", "match"] = "error", log: FileLog | None = None
+    ) -> LocalTable: ...
 
     def create(
-        self, table: type[Table] | TableSpec, *, if_exists: Literal["error", "match"] = "error"
+        self,
+        table: type[Table] | TableSpec,
+        *,
+        if_exists: Literal["error", "match"] = "error",
+        log: FileLog | None = None,
     ) -> LocalTable[Any]:
         """Create a table, and its namespace: the same one that a server makes of the class or the spec.
 
-        With `if_exists="match"` a table that is there is opened, if it is the same.
+        With `if_exists="match"` a table that is there is opened, if it is the same. `log` gives the table a log, unless
+        it has one: `table.log.begin` does it later.
 
         Raises `TableExists` if the table is there, or with `if_exists="match"` `SchemaMismatch` if it is another one,
         `Unsupported` for reducers and hashes that are classes of a server, `DefinitionError` for what is no definition,
@@ -158,6 +169,7 @@ class LocalLake:
             profiles = lake.create(UserProfile, if_exists="match")
         """
         check_if_exists(if_exists)
+        check_type("log", log, FileLog | None, "a kl.FileLog()")
         spec = table if isinstance(table, TableSpec) else _class_of(table).table_spec()
         # Readers do not wait for what only makers of tables need.
         from keylake.local.creation import create
@@ -167,7 +179,10 @@ class LocalLake:
         except TableExists:
             if if_exists == "error":
                 raise
-        return self._opened(spec.name, table)
+        made = self._opened(spec.name, table)
+        if log is not None:
+            begin_once(made.log, log)
+        return made
 
     @overload
     def table(self, table: type[Row]) -> LocalTable[Row]: ...

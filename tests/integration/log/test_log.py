@@ -173,6 +173,17 @@ def test_a_table_has_one_log_at_a_time(
     assert shown(both.here, fresh=True) == shown(both.table, fresh=True) == {1: (4, None)}
 
 
+def test_a_table_is_made_with_a_log(lake: kl.Lake, local: keylake.local.LocalLake, tmp_path: Path) -> None:
+    for maker in (lake, local):
+        spec = kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("log"), key="id")
+        for _ in range(2):  # what is there is left as it is
+            table = maker.create(spec, if_exists="match", log=kl.FileLog(str(tmp_path)))
+            local.table(spec.name).log.update({"id": 1, "a": 1})
+        assert table.log.state().waiting == 2
+        with pytest.raises(kl.DefinitionError, match="log is True"):
+            maker.create(spec, if_exists="match", log=True)  # type: ignore[call-overload]
+
+
 def test_a_log_that_is_given_up(both: Both) -> None:
     both.here.log.update({"id": 1, "a": 1})
     both.table.log.drop(lost=True)
