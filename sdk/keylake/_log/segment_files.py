@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import importlib.util
 import os
 import re
 import struct
@@ -14,6 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keylake._log.frames import HEADER
+from keylake.errors import Unsupported
+
+# Systems without such locks read and write tables all the same.
+fcntl = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
 
 END, DURABLE, MOVED = "end", "durable", "moved"
 
@@ -85,6 +89,8 @@ class OpenFiles:
 @contextmanager
 def locked(file: int) -> Generator[None, None, None]:
     """The only process that has locked the file."""
+    if fcntl is None:
+        raise Unsupported("A log needs locks of files (flock), and this system has none.")
     fcntl.flock(file, fcntl.LOCK_EX)
     try:
         yield
@@ -137,6 +143,11 @@ def unpacked_number(data: bytes) -> int | None:
         return None
     number = int(_NUMBER.unpack(data[: _NUMBER.size])[0])
     return number if data == packed_number(number) else None
+
+
+def have_on_disk(file: int) -> None:
+    """Have what was written to an open file on the disk, if not the times that the file system notes of it."""
+    getattr(os, "fdatasync", os.fsync)(file)
 
 
 def synced(path: Path) -> None:

@@ -31,6 +31,7 @@ from keylake._log.segment_files import (
     End,
     OpenFiles,
     firsts,
+    have_on_disk,
     locked,
     made,
     name,
@@ -121,7 +122,7 @@ class Segments:
                 if os.fstat(segment).st_size < end.length:  # a disk that lost power has kept the end, and not the frame
                     with self._appending() as same:
                         end = self._checked_end(same)
-                os.fdatasync(segment)
+                have_on_disk(segment)
             finally:
                 os.close(segment)
             os.pwrite(files.durable, packed_number(end.next), 0)
