@@ -352,6 +352,7 @@ def test_processes_that_are_killed_lose_nothing_that_was_acknowledged(
         assert count <= len(numbers) <= count + 1, "and one more that was not acknowledged"
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_process_that_was_forked_locks_for_itself(segments: Segments) -> None:
     append(segments, b"parent")
     pid = os.fork()
@@ -369,6 +370,7 @@ def test_a_process_that_was_forked_locks_for_itself(segments: Segments) -> None:
     assert entries.count(b"child") == 200
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_while_a_thread_appends(segments: Segments) -> None:
     """The child has no thread that would let go of a lock."""
     done = threading.Event()
