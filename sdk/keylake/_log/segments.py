@@ -330,8 +330,9 @@ class Segments:
 
     def _gone(self) -> StoreFailed:
         return StoreFailed(
-            f"The log in {self._folder} is gone. Entries that were not moved are lost, unless the folder can be "
-            "restored; table.log.drop(lost=True) ends the log, and begin() makes a new one."
+            f"The log in {self._folder} is gone, or lies on the disk of another machine. If it is gone, entries that "
+            "were not moved are lost, unless the folder can be restored; table.log.drop(lost=True) ends the log, and "
+            "begin() makes a new one."
         )
 
     def _firsts(self) -> list[int]:
