@@ -11,6 +11,7 @@ from keylake._definition.spec import TableSpec
 from keylake._rows.business_time import BusinessTime
 from keylake._server.statements import Select
 from keylake._table.handle import Handle, Verbs
+from keylake._table.log import see_log
 from keylake._table.reads import Row
 from keylake.conditions import Condition, col
 from keylake.errors import BadRows, DefinitionError, SchemaMismatch, check_type
@@ -27,13 +28,15 @@ class FindVerbs(Verbs, Generic[Row]):
         /,
         *,
         as_of: BusinessTime | None = None,
+        fresh: bool = False,
         **columns: object,
     ) -> list[Row]:
         """The rows with some values, in no order. One of their columns at least has an index, or is of the key.
 
-        The values are given by their columns, or as a mapping where one of these is called `as_of`. `as_of` is the
-        business time of an archived state. Files that were written before the column had an index are opened as if
-        there were none, until they are compacted. `read(where=...)` takes any condition, and asks indices as well.
+        The values are given by their columns, or as a mapping where one of these is called `as_of` or `fresh`. `as_of`
+        is the business time of an archived state, and `fresh` is that of `get`. Files that were written before the
+        column had an index are opened as if there were none, until they are compacted. `read(where=...)` takes any
+        condition, and asks indices as well.
 
         Raises `DefinitionError` if none of the columns has an index, `SchemaMismatch` for a column that the table does
         not have, `BadRows` for a value that does not fit or is None, `TableNotFound` for an unknown archived state, and
@@ -45,6 +48,7 @@ class FindVerbs(Verbs, Generic[Row]):
             profiles.find(device="d-17")
         """
         check_type("The values", values, Mapping | None, "a mapping from columns to values")
+        see_log(self, self._handle, fresh, as_of=as_of)
         wanted = {**(values or {}), **columns}
         condition = condition_of(self.spec, wanted, indexes_of(self._handle))
         select = Select(self._handle.at_state(as_of).path)

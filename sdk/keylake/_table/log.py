@@ -246,8 +246,14 @@ class Log(Namespace):
         return rows.drop_columns([VERSION]) if spec.versions == "commit" and VERSION in rows.column_names else rows
 
 
-def see_log(table: Verbs, handle: Handle) -> None:
-    """Move what a fresh read of a table has to see, if it has a log."""
+def see_log(table: Verbs, handle: Handle, fresh: object, **said: object) -> None:
+    """Move what a fresh read of a table has to see, if it has a log; `said` are the words of other moments."""
+    check_type("fresh", fresh, bool, "True or False")
+    if not fresh:
+        return
+    for name, value in said.items():
+        if value is not None:
+            raise DefinitionError(f"fresh=True reads main as it is now. Leave {name}={value!r} out, or fresh=True.")
     if handle.path.branch is not None or handle.experiment is not None:
         raise DefinitionError(f"fresh=True reads main, and this is {handle.path}. Leave it out.")
     if handle.on_main.call("log")[0]["definition"] is not None:

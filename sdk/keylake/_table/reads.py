@@ -89,7 +89,7 @@ class ReadVerbs(Verbs, Generic[Row]):
         if as_of is not None and at is not None:
             raise DefinitionError(f"at={at!r} and as_of={as_of!r} name two states. Leave one of them out.")
         moment = self._moment(at)
-        self._see_log(fresh, at=at, as_of=as_of, experiments=experiments)
+        see_log(self, self._handle, fresh, at=at, as_of=as_of, experiments=experiments)
         names = None if columns is None else names_of(columns)
         if experiments is not None:
             path = self._beside(names_of(experiments), moment, as_of)
@@ -104,17 +104,6 @@ class ReadVerbs(Verbs, Generic[Row]):
             return self._handle.session.frame_of(select, where)
         except (SnapshotExpired, TableNotFound) as error:
             raise self._no_moment(moment, error) from None
-
-    def _see_log(self, fresh: bool, **said: object) -> None:
-        """Have what is in the log of the table in its files, for a read of main as it is now."""
-        check_type("fresh", fresh, bool, "True or False")
-        if fresh:
-            for name, value in said.items():
-                if value is not None:
-                    raise DefinitionError(
-                        f"fresh=True reads main as it is now. Leave {name}={value!r} out, or fresh=True."
-                    )
-            see_log(self, self._handle)
 
     def _no_moment(self, moment: Moment | None, error: KeylakeError) -> KeylakeError:
         """The error in the words of `at=`, where it is about that."""
@@ -254,7 +243,7 @@ class ReadVerbs(Verbs, Generic[Row]):
                 f"get() takes the key of {self._handle.path} by the names of its columns: get({named}), "
                 "or as a mapping."
             )
-        self._see_log(fresh, as_of=as_of)
+        see_log(self, self._handle, fresh, as_of=as_of)
         return self._knowing(lambda: self._row(given, as_of))
 
     def _row(self, key: Mapping[str, object], as_of: BusinessTime | None) -> Row | None:
@@ -284,7 +273,7 @@ class ReadVerbs(Verbs, Generic[Row]):
         """
         check_type("keys", keys, Iterable, "a list of mappings such as {'user_id': 7}")
         given = tuple(keys)
-        self._see_log(fresh, as_of=as_of)
+        see_log(self, self._handle, fresh, as_of=as_of)
         return self._knowing(lambda: self._rows(given, as_of))
 
     def _rows(self, keys: Sequence[Mapping[str, object]], as_of: BusinessTime | None) -> list[Row | None]:

@@ -64,6 +64,8 @@ def test_find_sees_the_log(both: Both) -> None:
     both.here.log.update([{"id": 1, "b": "other"}, {"id": 2, "b": "one"}])
     assert [row["id"] for row in both.here.find(b="one")] == [1]
     assert [row["id"] for row in both.here.find(b="one", fresh=True)] == [2]
+    assert [row["id"] for row in both.table.find(b="one")] == [1]
+    assert [row["id"] for row in both.table.find(b="one", fresh=True)] == [2]
 
 
 # ------------------------------------------------------------------------------------------------------- words
