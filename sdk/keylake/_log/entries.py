@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
+from pyiceberg.utils.datetime import micros_to_timestamptz
 
 from keylake.errors import StoreFailed
 
@@ -25,7 +26,6 @@ LoggedVerb = Literal["upsert", "update", "delete"]
 _LENGTH = struct.Struct("<I")
 _VERSION = "v"
 _CARRIED = "c"  # and the field id: the rows in which a column is written, where it is not in all
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Entry:
     @property
     def at(self) -> datetime.datetime:
         """The time at which it was appended."""
-        return _EPOCH + datetime.timedelta(microseconds=self.micros)
+        return micros_to_timestamptz(self.micros)
 
     def packed(self) -> bytes:
         """The entry in bytes."""

@@ -115,7 +115,36 @@ class StoredLog:
         return cls(name, log)
 
 
-def begin(stored: StoredLog, folder: Path, keep_property: Callable[[str], object]) -> None:
+@dataclass(frozen=True)
+class TablePlace:
+    """A table as its log needs it: where it lies, and the property that defines its log, if it has one."""
+
+    name: str
+    location: str
+    uuid: str
+    definition: str | None
+
+    def begin(self, log: FileLog | None, keep_property: Callable[[str], object]) -> None:
+        """Give the table a log, which has none."""
+        check_type("log", log, FileLog | None, "a kl.FileLog()")
+        if self.definition is not None:
+            raise DefinitionError(f"{self.name} has a log already. End it first: table.log.drop().")
+        stored = StoredLog.new(log or FileLog())
+        _begin(stored, stored.folder(self.location, self.uuid), keep_property)
+
+    def removes_left(self, lost: object) -> bool:
+        """Delete, where entries are given up, what is left of a log that the table does not have; False for nothing."""
+        check_type("lost", lost, bool, "True or False")
+        if self.definition is not None or not lost:
+            return False
+        folder = StoredLog("", FileLog()).folder(self.location, self.uuid)
+        is_there = (folder / END).exists()
+        if is_there:
+            shutil.rmtree(folder, ignore_errors=True)
+        return is_there
+
+
+def _begin(stored: StoredLog, folder: Path, keep_property: Callable[[str], object]) -> None:
     """Make the folder of a log, and have the table keep its property. Of two who begin at once, one is refused."""
     try:
         Segments.create(folder)
@@ -134,14 +163,6 @@ def begin(stored: StoredLog, folder: Path, keep_property: Callable[[str], object
     except KeylakeError:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-
-
-def remove_left(folder: Path) -> bool:
-    """Delete what is left of a log that the table does not have; False where there is nothing."""
-    if not (folder / END).exists():
-        return False
-    shutil.rmtree(folder, ignore_errors=True)
-    return True
 
 
 def drop(segments: Segments, moved: Callable[[], int], forget_property: Callable[[], object], *, lost: bool) -> None:

@@ -14,6 +14,7 @@ one that appends: nobody was told that it is there. Readers see durable frames o
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Generator, Sequence
@@ -281,7 +282,7 @@ class Segments:
         try:
             if os.pwrite(segment, data, end.length) == len(data):
                 return
-            why = OSError(28, "No space left on device")
+            why = OSError(errno.ENOSPC, "No space left on device")
         except OSError as error:
             why = error
         with contextlib.suppress(OSError):
@@ -289,7 +290,7 @@ class Segments:
         raise why
 
     def _unwritable(self, error: OSError) -> StoreFailed:
-        if isinstance(error, PermissionError) or error.errno == 30:
+        if isinstance(error, PermissionError) or error.errno == errno.EROFS:
             return StoreFailed(
                 f"The log in {self._folder} may not be written to by this user: {str(error.strerror).lower()}. Nothing "
                 "was changed."

@@ -20,7 +20,9 @@ from keylake._values.fit import fit
 VERSION, OP, COLUMNS_FROM, ROW_ORDER = (f"_merge_info:{n}" for n in ("version", "op", "columns_from", "row_order"))
 
 
-def written_rows(entries: Sequence[Entry], key: Sequence[NestedField], values: Sequence[NestedField]) -> pa.Table:
+def written_rows(
+    entries: Sequence[Entry], key: Sequence[NestedField], values: Sequence[NestedField], *, has_versions: bool
+) -> pa.Table:
     """The rows in the form that Spark takes, in the order of the log. Columns that no entry has are left out."""
     there = set(chain.from_iterable(entry.columns for entry in entries))
     fields = [*key, *(each for each in values if each.field_id in there)]
@@ -30,7 +32,7 @@ def written_rows(entries: Sequence[Entry], key: Sequence[NestedField], values: S
         chain.from_iterable(["D" if e.verb == "delete" else "U"] * e.rows for e in entries), pa.string()
     )
     columns[COLUMNS_FROM] = pa.array(chain.from_iterable(_names(e, names) for e in entries), pa.list_(pa.string()))
-    if not entries or entries[0].versions is not None:
+    if has_versions:
         columns[VERSION] = pa.chunked_array([entry.versions for entry in entries], pa.int64())
     columns[ROW_ORDER] = pa.array(range(sum(entry.rows for entry in entries)), pa.int64())
     return pa.table(columns)

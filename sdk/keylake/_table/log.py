@@ -23,7 +23,7 @@ from pyiceberg.schema import Schema
 from keylake._display.html_table import ShownFields
 from keylake._log.cursor import Cursor
 from keylake._log.entries import Entry
-from keylake._log.file_log import FileLog, StoredLog, begin, drop, remove_left
+from keylake._log.file_log import FileLog, StoredLog, TablePlace, drop
 from keylake._log.segments import Segments
 from keylake._log.state import LogState
 from keylake._log.written import COLUMNS_FROM, OP, ROW_ORDER, VERSION, written_rows
@@ -86,13 +86,8 @@ class Log(Namespace):
 
             profiles.log.begin(kl.FileLog())
         """
-        check_type("log", log, FileLog | None, "a kl.FileLog()")
-        said = self._said()
-        if said["definition"] is not None:
-            raise DefinitionError(f"{self._handle.path} has a log already. End it first: table.log.drop().")
-        stored = StoredLog.new(log or FileLog())
-        folder = stored.folder(said["location"], said["table_uuid"])
-        begin(stored, folder, lambda text: self._handle.on_main.call("set_log", definition=text))
+        main = self._handle.on_main
+        _place(main, _said(main)).begin(log, lambda text: main.call("set_log", definition=text))
         return self.state()
 
     def drop(self, *, lost: bool = False) -> None:
@@ -106,14 +101,11 @@ class Log(Namespace):
 
             profiles.log.drop()
         """
-        check_type("lost", lost, bool, "True or False")
-        said = self._said()
-        usual = StoredLog("", FileLog())
-        if said["definition"] is None and lost and remove_left(usual.folder(said["location"], said["table_uuid"])):
+        main = self._handle.on_main
+        said = _said(main)
+        if _place(main, said).removes_left(lost):
             return
-        opened = self._opened()
-        forget = self._handle.on_main.call
-        drop(opened.segments, lambda: self._opened().moved, lambda: forget("set_log"), lost=lost)
+        drop(self._opened(said).segments, lambda: self._opened().moved, lambda: main.call("set_log"), lost=lost)
 
     def state(self) -> LogState:
         """Tell how far the log has got, and how many entries are not in files yet.
@@ -147,6 +139,7 @@ class Log(Namespace):
         until = opened.segments.durable()
         while True:
             opened = self._passed_over(opened)
+            opened.segments.say_moved(opened.moved)
             batch = list(_batch(opened, until))
             if not batch:
                 break
@@ -155,8 +148,6 @@ class Log(Namespace):
             if made is not None:
                 entries, rows, commits = entries + len(batch), rows + made.rows, commits + 1
             opened = self._opened()
-            opened.segments.say_moved(opened.moved)
-        opened.segments.say_moved(opened.moved)
         opened.segments.remove(opened.moved, older_than=opened.stored.log.keep.total_seconds())
         return Moved(entries, rows, commits, time.perf_counter() - begun_at)
 
@@ -184,11 +175,9 @@ class Log(Namespace):
 
     # ------------------------------------------------------------------------------------------------------ inside
 
-    def _said(self) -> dict[str, Any]:
-        return self._handle.on_main.call("log")[0]
-
-    def _opened(self) -> _OpenLog:
-        said = self._said()
+    def _opened(self, said: dict[str, Any] | None = None) -> _OpenLog:
+        """The log as the server says it now, or has said it a moment ago."""
+        said = said or _said(self._handle.on_main)
         if said["definition"] is None:
             raise NothingToDo(f"{self._handle.path} has no log. Give it one: table.log.begin(kl.FileLog()).")
         stored = StoredLog.from_json(said["definition"])
@@ -242,8 +231,7 @@ class Log(Namespace):
         by_name = {field.name: field for field in opened.schema.fields}
         spec = self._current()
         key, values = ([by_name[name] for name in names] for names in (spec.key, spec.value_columns))
-        rows = written_rows([entry for _, entry in batch], key, values)
-        return rows.drop_columns([VERSION]) if spec.versions == "commit" and VERSION in rows.column_names else rows
+        return written_rows([entry for _, entry in batch], key, values, has_versions=spec.versions != "commit")
 
 
 def see_log(table: Verbs, handle: Handle, fresh: object, **said: object) -> None:
@@ -256,8 +244,16 @@ def see_log(table: Verbs, handle: Handle, fresh: object, **said: object) -> None
             raise DefinitionError(f"fresh=True reads main as it is now. Leave {name}={value!r} out, or fresh=True.")
     if handle.path.branch is not None or handle.experiment is not None:
         raise DefinitionError(f"fresh=True reads main, and this is {handle.path}. Leave it out.")
-    if handle.on_main.call("log")[0]["definition"] is not None:
+    if _said(handle.on_main)["definition"] is not None:
         Log(table).move()
+
+
+def _said(main: Handle) -> dict[str, Any]:
+    return main.call("log")[0]
+
+
+def _place(main: Handle, said: dict[str, Any]) -> TablePlace:
+    return TablePlace(str(main.path), said["location"], said["table_uuid"], said["definition"])
 
 
 def _stream_of(batch: Sequence[tuple[int, Entry]]) -> str | None:

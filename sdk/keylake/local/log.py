@@ -12,7 +12,7 @@ from keylake._definition.names import LOG_PROPERTY
 from keylake._display.html_table import ShownFields
 from keylake._log.cursor import Cursor
 from keylake._log.entries import Entry, LoggedVerb
-from keylake._log.file_log import FileLog, StoredLog, begin, drop, remove_left
+from keylake._log.file_log import FileLog, StoredLog, TablePlace, drop
 from keylake._log.locks import ProcessLock
 from keylake._log.segments import Closed, Segments
 from keylake._log.state import LogState
@@ -88,18 +88,13 @@ class LocalLog:
 
             profiles.log.begin(kl.FileLog())
         """
-        check_type("log", log, FileLog | None, "a kl.FileLog()")
-        stored = StoredLog.new(log or FileLog())
         table = loaded(self._plans.table, self._name)
-        if stored_log(table.metadata) is not None:
-            raise DefinitionError(f"{self._name} has a log already. End it first: table.log.drop().")
-        folder = stored.folder(table.metadata.location, str(table.metadata.table_uuid))
 
         def keep(text: str) -> None:
             with table.transaction() as transaction:
                 transaction.set_properties({LOG_PROPERTY: text})
 
-        begin(stored, folder, keep)
+        _place(self._name, table.metadata).begin(log, keep)
         self._plans.changed_here()
         return self.state()
 
@@ -114,14 +109,8 @@ class LocalLog:
 
             profiles.log.drop()
         """
-        check_type("lost", lost, bool, "True or False")
         table = loaded(self._plans.table, self._name)
-        usual = StoredLog("", FileLog()).folder
-        if (
-            stored_log(table.metadata) is None
-            and lost
-            and remove_left(usual(table.metadata.location, str(table.metadata.table_uuid)))
-        ):
+        if _place(self._name, table.metadata).removes_left(lost):
             return
         rows = self._kept.of(table.metadata, self._name)
 
@@ -287,6 +276,10 @@ def _told(number: int, entry: Entry, layout: Layout) -> LogEntry:
     return LogEntry(number, entry.verb, entry.at, entry.stream, table_of(entry, layout), entry.versions)
 
 
+def _place(name: str, metadata: TableMetadata) -> TablePlace:
+    return TablePlace(name, metadata.location, str(metadata.table_uuid), metadata.properties.get(LOG_PROPERTY))
+
+
 def check_stream(stream: object) -> None:
     """Refuses what no commit could say of its stream."""
     check_type("stream", stream, str | None, "the name of a stream")
@@ -317,12 +310,10 @@ class KeptLog:
         if text is None:
             raise NothingToDo(f"{name} has no log. Give it one: table.log.begin(kl.FileLog()).")
         with self._lock:
-            if self.known is not None and text == self._text:
-                return self.known
-            stored, self._text = StoredLog.from_json(text), text
-            if self.known is None or self.known.source != stored.source:
+            if self.known is None or text != self._text:
+                stored = StoredLog.from_json(text)
                 folder = stored.folder(metadata.location, str(metadata.table_uuid))
-                self.known = FreshRows(name, stored.source, Segments(folder))
+                self.known, self._text = FreshRows(name, stored.source, Segments(folder)), text
             return self.known
 
     def fresh(self, name: str, plans: Plans) -> tuple[Plan, LoggedRows | None]:
