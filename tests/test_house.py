@@ -75,6 +75,7 @@ ROOMS_OF_TESTS = {
     "layout",
     "time",
     "log",
+    "quarantine",
     "branches",
     "serving",
     "faults",

@@ -39,6 +39,7 @@ CORE = (
     "_maintenance",
     "checks",
     "health",
+    "_gate",
     "_log",
     "_table",
     "_json",

@@ -7,6 +7,7 @@ from keylake._definition.columns import Column, ColumnGroup, Versions
 from keylake._definition.indexes import Bloom
 from keylake._definition.listed import ListedTable
 from keylake._definition.spec import TableSpec
+from keylake._gate.checks import Check, condition, null_rate, references, row_count_change, unique, value_range
 from keylake._joins.joins import join
 from keylake._joins.shuffles import JoinExplanation, assert_no_shuffle, explain_join
 from keylake._json.mapping import JsonMapping
@@ -35,10 +36,10 @@ from keylake._streams.query import TableStream
 from keylake._table.branches import Picked, Published
 from keylake._table.experiments import Experiment
 from keylake._table.files import FilesChanged
-from keylake._table.gate import Check, condition, null_rate, references, row_count_change, unique, value_range
 from keylake._table.layout import BucketAdvice, BucketChange
 from keylake._table.log import Moved
 from keylake._table.positions import Consumer
+from keylake._table.quarantine import Held, Released
 from keylake._table.serving import MergedState, PublishedIceberg, PublishedKv, kv_key
 from keylake._table.states import HistoryBranch
 from keylake._triggers.steps import SqlStep, register_steps
@@ -142,6 +143,8 @@ __all__ = [
     "Bloom",
     # writes before they are in files
     "FileLog", "LogState", "Moved",
+    # rows that a write has held back
+    "Held", "Released",
     # conditions on columns
     "col", "Condition",
     # types of columns

@@ -40,6 +40,7 @@ class Commit(ShownFields):
     offsets: Mapping[str, int] = field(default_factory=dict, hash=False)
     # The snapshot before it: what `undo(after=)`, `read(at=)` and `rollback(to=)` take. None for a table's first.
     parent_id: int | None = None
+    held: int = 0  # rows that failed a check and were held back, in `table.quarantine`
 
     @classmethod
     def from_row(
@@ -59,11 +60,13 @@ class Commit(ShownFields):
             repeated=repeated,
             offsets=offsets or {},
             parent_id=row.get("parent_id"),
+            held=row.get("held_rows") or 0,
         )
 
     def __str__(self) -> str:
         versions = "no versions" if self.versions is None else f"versions {_span(self.versions)}"
-        said = f"commit {self.snapshot_id}: {self.rows:,} rows, {versions}, {self.seconds:.1f} s"
+        held = f", {self.held:,} held back in quarantine" if self.held else ""
+        said = f"commit {self.snapshot_id}: {self.rows:,} rows{held}, {versions}, {self.seconds:.1f} s"
         if self.repeated and not self.undone:
             same = "offsets" if self.offsets else "idempotency key"
             return f"{said}, made before with the same {same}: nothing was written"

@@ -23,6 +23,7 @@ from keylake._table.handle import Handle, Verbs
 from keylake._table.history import Commits, HistoryVerbs
 from keylake._table.layout import Layout, LayoutVerbs
 from keylake._table.log import Log
+from keylake._table.quarantine import Quarantine
 from keylake._table.reads import ReadVerbs, Row
 from keylake._table.serving import Serving
 from keylake._table.states import States
@@ -94,6 +95,11 @@ class KeyedTable(
     def branches(self) -> Branches:
         """The branches and tags: `table.branches()` lists them; `create`, `drop`, `cherry_pick`, `touched_by_both`."""
         return Branches(self)
+
+    @property
+    def quarantine(self) -> Quarantine:
+        """The rows that writes have held back: `table.quarantine()` counts them; `rows`, `release`, `discard`."""
+        return Quarantine(self)
 
     @property
     def layout(self) -> Layout:

@@ -3,7 +3,7 @@
 import pytest
 
 import keylake as kl
-from keylake._table.gate import checks_of
+from keylake._gate.checks import checks_of
 
 
 @pytest.mark.parametrize(

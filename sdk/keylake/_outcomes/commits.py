@@ -37,6 +37,7 @@ class CommitInfo(ShownFields):
     files: int | None
     undone: bool = False  # a later commit has taken its rows back
     watermark: datetime.datetime | None = None  # the event time up to which its stream is complete, where it is known
+    held: int = 0  # rows that failed a check of the write and were held back, in `table.quarantine`
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> CommitInfo:
@@ -63,6 +64,7 @@ class CommitInfo(ShownFields):
             files=row.get("files"),
             undone=bool(row.get("undone")),
             watermark=row.get("watermark"),
+            held=row.get("held_rows") or 0,
         )
 
 

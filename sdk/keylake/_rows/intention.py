@@ -105,6 +105,8 @@ class Intention:
     offsets: Mapping[str, tuple[int, int]] | None = None
     watermark: datetime.datetime | None = None
     business_time: BusinessTime | None = None
+    require: tuple[str, ...] = ()  # conditions in SQL that each row has to satisfy
+    on_failure: str = "raise"
 
 
 def write(
@@ -136,8 +138,22 @@ def write(
         "write_id": write_id,
         "watermark": None if intention.watermark is None else zoned("watermark", intention.watermark).isoformat(),
         "business_time": _business_time(intention, path),
+        **_requirement(intention, path),
     }
     return Write(path, tuple((name, value) for name, value in said.items() if value is not None))
+
+
+def _requirement(intention: Intention, path: TablePath) -> dict[str, str]:
+    if not intention.require:
+        return {}
+    if intention.retract:
+        raise DefinitionError("require= looks at rows that are written, and retract=True takes contributions back.")
+    if intention.on_failure == "quarantine" and path.branch is not None:
+        raise DefinitionError(
+            f"on_failure='quarantine' goes with writes to main, and this one goes to {path}. Check the branch when it "
+            "is published: publish(require=[...])."
+        )
+    return {"require": json.dumps(intention.require), "on_failure": intention.on_failure}
 
 
 def _business_time(intention: Intention, path: TablePath) -> str | None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import datetime
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from pyiceberg.types import TimestampType, TimestamptzType
 
 from keylake._definition.spec import Names, TableSpec
+from keylake._gate.checks import Check, OnFailure, row_conditions
 from keylake._rows.intention import Intention, Version, write
 from keylake._server.statements import Verb, Write, quoted
 from keylake._streams.query import TableStream
@@ -45,6 +47,8 @@ class StreamVerbs(Verbs):
         output: Output = "append",
         stream: str | None = None,
         watermark: datetime.timedelta | None = None,
+        require: Sequence[Check] = (),
+        on_failure: OnFailure = "raise",
     ) -> TableStream:
         """Write a streaming frame to the table: each of its batches is one commit, and is written once.
 
@@ -55,6 +59,7 @@ class StreamVerbs(Verbs):
         not written again. `output` is Spark's output mode: with "complete" each batch replaces the content of the
         table. `stream` names the writer in the history. `watermark` is how late rows may come: each commit says that
         the stream is complete up to its newest event time, which is in the ordering column, less that.
+        `require` and `on_failure` are those of `upsert`: a batch holds rows back that fail a check, or ends the query.
 
         Raises `BadRows` if the frame is no stream, `DefinitionError` for words that do not go together and for a
         `watermark` where the ordering column is no timestamp, and `SchemaMismatch` and `VersionMissing` before the
@@ -76,7 +81,14 @@ class StreamVerbs(Verbs):
         check_type("stream", stream, str | None, "the name of a stream")
         verb: Verb = "overwrite" if output == "complete" else "update" if op is None else "apply_changes"
         intention = Intention(
-            verb, version=version, op=op, columns_from=columns_from, stream=stream, writer=self._handle.session.writer
+            verb,
+            version=version,
+            op=op,
+            columns_from=columns_from,
+            stream=stream,
+            writer=self._handle.session.writer,
+            require=row_conditions(require, on_failure),
+            on_failure=on_failure,
         )
         columns = self._handle.session.columns(frame)
         said = self._knowing(lambda: write(self._handle.writes, self._handle.path, intention, columns))

@@ -10,11 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from keylake._display.html_table import ShownFields
+from keylake._gate.checks import DELETED, Check, checks_of
 from keylake._outcomes.findings import Finding
 from keylake._server.conditions import condition_text
 from keylake._server.statements import Select, quoted
 from keylake._table.changes import ChangeVerbs, Feed
-from keylake._table.gate import DELETED, Check, checks_of
 from keylake._table.handle import Namespace, Verbs, ends_of
 from keylake.conditions import Condition
 from keylake.errors import DefinitionError, GateFailed, check_type
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TEMPORARY = "tmp_"  # how the names of branches begin that are made when they are first asked for
 NAME = re.compile(r"[\w.-]+", re.ASCII)
-_OF_KEYLAKE = ("main", "merged")
+_OF_KEYLAKE = ("main", "merged", "quarantine")
 _BEGINNINGS_OF_KEYLAKE = ("experiment_", "history_")
 
 

@@ -18,9 +18,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
-from typing_extensions import Unpack
+from typing_extensions import TypedDict, Unpack
 
 from keylake._definition.spec import TableSpec
+from keylake._gate.checks import Check, OnFailure, row_conditions
 from keylake._rows.intention import Intention, Labels, Version, check_labels, offsets_in_json, write
 from keylake._rows.rows import LocalRows, Rows, helpers, local_rows
 from keylake._server.conditions import required_text
@@ -68,25 +69,46 @@ def commit_of(
     return Commit.from_row(found[0], time.perf_counter() - begun_at, repeated=repeated, offsets=known)
 
 
+class _Required(TypedDict):
+    require: tuple[str, ...]
+    on_failure: OnFailure
+
+
+def _required(require: object, on_failure: OnFailure) -> _Required:
+    return {"require": row_conditions(require, on_failure), "on_failure": on_failure}
+
+
 class WriteVerbs(Verbs):
     """The verbs that write, delete and replace rows."""
 
     def upsert(
-        self, rows: Rows, *, version: Version | None = None, evolve: bool = False, **labels: Unpack[Labels]
+        self,
+        rows: Rows,
+        *,
+        version: Version | None = None,
+        evolve: bool = False,
+        require: Sequence[Check] = (),
+        on_failure: OnFailure = "raise",
+        **labels: Unpack[Labels],
     ) -> Commit:
         """Write whole rows: every column, at the version of the row. `evolve` adds columns first, as `update` does.
 
+        `require` takes conditions that each row has to satisfy: `kl.condition` and `kl.value_range`. If one does not,
+        nothing is written; with `on_failure="quarantine"` such rows are held back in `table.quarantine`, and the others
+        are written in the same commit of the table, which says how many are `held`.
+
         Raises `SchemaMismatch` if the rows lack a column of the table or have one that it does not know,
         `VersionMissing` if they say no version or two, and `BadRows` if a key or version is null, a value does not fit
-        its column, or `offsets` leave a gap. A repeated `idempotency_key` or source of `offsets` whose commit cannot be
-        told any more raises `SnapshotExpired`; a write that loses against other commits too often raises
-        `CommitConflict`, and one after a commit of another engine `ForeignCommit`.
+        its column, a row fails a check of `require`, or `offsets` leave a gap. A repeated `idempotency_key` or source
+        of `offsets` whose commit cannot be told any more raises `SnapshotExpired`; a write that loses against other
+        commits too often raises `CommitConflict`, and one after a commit of another engine `ForeignCommit`.
 
         Example::
 
             profiles.upsert([UserProfile(user_id=7, day=today, event_time=now, clicks=3)])
         """
-        return self._write(rows, Intention("upsert", version=version, **check_labels(labels)), evolve=evolve)
+        intention = Intention("upsert", version=version, **check_labels(labels), **_required(require, on_failure))
+        return self._write(rows, intention, evolve=evolve)
 
     def update(
         self,
@@ -96,6 +118,8 @@ class WriteVerbs(Verbs):
         columns_from: str | None = None,
         evolve: bool = False,
         retract: bool = False,
+        require: Sequence[Check] = (),
+        on_failure: OnFailure = "raise",
         **labels: Unpack[Labels],
     ) -> Commit:
         """Write exactly the columns that the rows carry; a key that is new makes a row.
@@ -111,6 +135,8 @@ class WriteVerbs(Verbs):
         takes one back. It may come before the contributions themselves. An infinite or NaN contribution cannot be taken
         back.
 
+        `require` and `on_failure` are those of `upsert`. A condition concerns rows that carry its columns.
+
         Raises the errors of `upsert`, where a column that the rows lack is none: `SchemaMismatch`, `VersionMissing`,
         `BadRows`, `SnapshotExpired`, `CommitConflict` and `ForeignCommit`; and `Unsupported` if `retract` meets a
         column that gives nothing back, or `evolve` an experiment.
@@ -121,7 +147,12 @@ class WriteVerbs(Verbs):
         """
         check_type("retract", retract, bool, "True or False")
         intention = Intention(
-            "update", version=version, columns_from=columns_from, retract=retract, **check_labels(labels)
+            "update",
+            version=version,
+            columns_from=columns_from,
+            retract=retract,
+            **check_labels(labels),
+            **_required(require, on_failure),
         )
         return self._write(rows, intention, evolve=evolve)
 
@@ -232,12 +263,21 @@ class WriteVerbs(Verbs):
         made = commit_of(self._handle, begun_at, key, None)
         return None if made is None else replace(made, repeated=False)
 
-    def apply_changes(self, rows: Rows, *, op: str, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
+    def apply_changes(
+        self,
+        rows: Rows,
+        *,
+        op: str,
+        version: Version | None = None,
+        require: Sequence[Check] = (),
+        on_failure: OnFailure = "raise",
+        **labels: Unpack[Labels],
+    ) -> Commit:
         """Insert, update and delete in one commit; the column `op` says which: I, U, D, or Debezium's c, r, u, d.
 
         Flink's +I, +U, -U and -D, too: where the rows carry columns of reducers that combine values, -U and -D take the
         row's contributions back, as `update(retract=True)` does, and leave other columns as they are. Where they carry
-        none, -U says nothing and -D deletes.
+        none, -U says nothing and -D deletes. `require` and `on_failure` are those of `upsert`; rows that delete pass.
 
         Raises `BadRows` for an operation that is none of these, `SchemaMismatch` if the rows have no column `op`, and
         otherwise the errors of `upsert`, such as `VersionMissing`.
@@ -246,7 +286,10 @@ class WriteVerbs(Verbs):
 
             profiles.apply_changes(captured, op="op")
         """
-        return self._write(rows, Intention("apply_changes", version=version, op=op, **check_labels(labels)))
+        intention = Intention(
+            "apply_changes", version=version, op=op, **check_labels(labels), **_required(require, on_failure)
+        )
+        return self._write(rows, intention)
 
     def overwrite(
         self,

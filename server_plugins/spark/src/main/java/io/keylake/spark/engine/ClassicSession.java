@@ -111,6 +111,11 @@ public final class ClassicSession {
     return session.sessionState().analyzer().execute(plan);
   }
 
+  /** A plan whose names are known, as it is carried out. */
+  public LogicalPlan optimized(LogicalPlan plan) {
+    return execution(frame(plan)).optimizedPlan();
+  }
+
   public Dataset<Row> frame(LogicalPlan plan) {
     return org.apache.spark.sql.classic.Dataset.ofRows(session, plan);
   }

@@ -254,7 +254,8 @@ public final class CompactionRunner {
             compaction.tuple(),
             compaction.of(),
             compaction.operation(UUID.randomUUID().toString()),
-            policy.targetFileBytes());
+            policy.targetFileBytes(),
+            null);
     List<DataFile> files =
         List.of(
             JavaSparkContext.fromSparkContext(spark)

@@ -27,6 +27,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The work of one task of a compaction: it streams the merged rows of some stretches of a bucket
@@ -40,6 +41,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
  * @param tuple a partition of the bucket, as Iceberg has it
  * @param of how many buckets there are where it is one
  * @param operation the common part of the new files' names
+ * @param wanted the rows that are written; null for all
  */
 record CompactionWork(
     KeyedSchema schema,
@@ -47,7 +49,8 @@ record CompactionWork(
     StructLike tuple,
     int of,
     String operation,
-    long targetFileBytes)
+    long targetFileBytes,
+    @Nullable RowCondition wanted)
     implements Serializable {
   private static final int MOST_OPEN = 8;
 
@@ -127,6 +130,7 @@ record CompactionWork(
     int stored = schema.hasBucketColumn() ? type.fieldIndex(KeyedSchema.BUCKET) : -1;
     RowBucket buckets = of == schema.spec().buckets() ? null : new RowBucket(schema, type);
     Target target = open.values().iterator().next();
+    RowCondition.Test test = wanted == null ? null : wanted.test();
     try (CompactionRows rows = new CompactionRows(table.io(), schema, stretch)) {
       for (ColumnarBatch batch = rows.next(); batch != null; batch = rows.next()) {
         if (task.isInterrupted()) {
@@ -134,6 +138,9 @@ record CompactionWork(
         }
         for (Iterator<InternalRow> each = batch.rowIterator(); each.hasNext(); ) {
           SortedFiles.fill(values, each.next(), types);
+          if (test != null && !test.holds(row)) {
+            continue;
+          }
           if (buckets != null) {
             target = open.get(buckets.of(row));
           }

@@ -76,7 +76,8 @@ public final class UndoRunner {
                 bucket.tuple(),
                 undo.of(),
                 operation,
-                targetFileBytes));
+                targetFileBytes,
+                null));
       }
     }
     if (works.isEmpty()) {

@@ -22,7 +22,8 @@ public record CommitRow(
     @Nullable String idempotencyKey,
     @Nullable Long files,
     @Nullable Instant watermark,
-    boolean undone) {
+    boolean undone,
+    @Nullable Long heldRows) {
   public static CommitRow of(CommitLog.Entry entry) {
     Long watermark = entry.watermarkMicros();
     return new CommitRow(
@@ -40,6 +41,7 @@ public record CommitRow(
         entry.idempotencyKey(),
         entry.files(),
         watermark == null ? null : PointInTime.ofMicros(watermark),
-        entry.isUndone());
+        entry.isUndone(),
+        entry.heldRows());
   }
 }

@@ -88,7 +88,10 @@ record PreparedRows(KeyedSchema schema, WriteOptions options) {
       columns.add(Columns.alias(GroupExpression.group(schema, bucketBy), KeyedSchema.GROUP));
     }
     addHelpers(columns, frame, shape);
-    return Columns.project(columns, rows);
+    Project prepared = Columns.project(columns, rows);
+    return options.requirement() == null
+        ? prepared
+        : RowConditions.of(options.requirement(), schema, prepared).beside(prepared);
   }
 
   private static Expression keyOf(Map<String, Expression> values, NestedField field) {

@@ -1,8 +1,12 @@
 package io.keylake.spark.procedures;
 
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
+import io.keylake.spark.maintenance.ReleaseRunner;
+import io.keylake.spark.maintenance.RowCondition;
 import io.keylake.spark.maintenance.UndoRunner;
+import io.keylake.spark.read.merge.CompactionRows;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.branches.CherryPick;
 import io.keylake.tables.branches.DroppedBranch;
@@ -11,8 +15,13 @@ import io.keylake.tables.branches.Publication;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
+import io.keylake.tables.quarantine.HeldGroup;
+import io.keylake.tables.quarantine.Quarantine;
+import io.keylake.tables.quarantine.Release;
 import io.keylake.tables.repair.Undo;
+import io.keylake.tables.spec.KeyedSchema;
 import java.util.List;
+import java.util.Objects;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expressions;
@@ -58,6 +67,14 @@ final class BranchProcedures {
       long filesWritten,
       boolean metadataOnly) {}
 
+  /** Rows in quarantine that the same conditions have held back. */
+  private record HeldRow(
+      long after, long until, long commits, long rows, List<String> conditions) {}
+
+  /** The outcome of a release; no snapshot where rows were discarded. */
+  private record ReleasedRow(
+      @Nullable Long snapshotId, long rows, long rowsLeft, long filesAsTheyAre) {}
+
   /** Says that a branch was made, or was there. */
   private record NewBranchRow(boolean isNew) {}
 
@@ -101,8 +118,9 @@ final class BranchProcedures {
             List.of(LocalProcedure.required("table"), LocalProcedure.required("branch")),
             PublicationRow.class,
             arguments -> {
-              Publication of =
-                  Publication.of(tables.load(arguments), arguments.requiredText("branch"));
+              Table table = tables.load(arguments);
+              checkNoQuarantine(table, arguments.text("branch"));
+              Publication of = Publication.of(table, arguments.requiredText("branch"));
               long base = of.base() == null ? CommitRange.BEGINNING : of.base();
               long commits = of.commits().commits().size();
               long main = of.main() == null ? CommitRange.BEGINNING : of.main();
@@ -120,8 +138,57 @@ final class BranchProcedures {
             arguments -> List.of(publish(arguments))),
         pick("cherry_pick", true),
         pick("cherry_pick_plan", false),
+        LocalProcedure.of(
+            "quarantine",
+            List.of(LocalProcedure.required("table")),
+            HeldRow.class,
+            arguments ->
+                Quarantine.of(tables.load(arguments)).groups().stream()
+                    .map(BranchProcedures::row)
+                    .toList()),
+        release("release", true),
+        release("discard", false),
         undo("undo", true),
         undo("undo_plan", false));
+  }
+
+  private static HeldRow row(HeldGroup group) {
+    long rows =
+        group.commits().stream()
+            .map(CommitLog.Entry::of)
+            .mapToLong(commit -> Objects.requireNonNullElse(commit.rows(), 0L))
+            .sum();
+    return new HeldRow(
+        group.before().snapshotId(),
+        group.last().snapshotId(),
+        group.commits().size(),
+        rows,
+        group.conditions());
+  }
+
+  /**
+   * @param isToMain or to nowhere
+   */
+  private LocalProcedure release(String name, boolean isToMain) {
+    return LocalProcedure.of(
+        name,
+        List.of(LocalProcedure.required("table"), LocalProcedure.optional("where")),
+        ReleasedRow.class,
+        arguments -> {
+          Table table = tables.load(arguments);
+          String where = arguments.text("where");
+          RowCondition wanted =
+              where == null
+                  ? null
+                  : RowCondition.of(
+                      where, CompactionRows.type(KeyedSchema.ofBranch(table, Quarantine.BRANCH)));
+          ReleaseRunner.Done done =
+              new ReleaseRunner(SparkSession.active().sparkContext(), table).run(wanted, isToMain);
+          Release release = done.release();
+          return List.of(
+              new ReleasedRow(
+                  done.snapshotId(), release.rows(), release.rowsLeft(), release.filesAsTheyAre()));
+        });
   }
 
   /**
@@ -178,6 +245,7 @@ final class BranchProcedures {
         PickedRow.class,
         arguments -> {
           Table table = tables.load(arguments);
+          checkNoQuarantine(table, arguments.text("source"));
           String where = arguments.text("where");
           CommitRange range =
               RangeArgument.of(arguments, table, arguments.text("source")).commits();
@@ -207,6 +275,7 @@ final class BranchProcedures {
    */
   private PublishedRow publish(LocalProcedure.Arguments arguments) {
     Table table = tables.load(arguments);
+    checkNoQuarantine(table, arguments.text("branch"));
     long checkedHead = arguments.requiredNumber("head");
     Long checkedMain = arguments.number("main");
     for (int attempt = 1; ; attempt++) {
@@ -226,6 +295,15 @@ final class BranchProcedures {
         }
         table.refresh(); // one of the two has moved; whether that matters is looked at above
       }
+    }
+  }
+
+  private static void checkNoQuarantine(Table table, @Nullable String branch) {
+    if (Quarantine.isOne(table, branch)) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "the rows of branch '%s' of %s failed a check and are held back; CALL system.release brings them to main"
+              .formatted(branch, table.name()));
     }
   }
 

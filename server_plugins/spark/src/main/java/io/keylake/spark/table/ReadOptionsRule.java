@@ -13,8 +13,10 @@ import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.AliasIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -25,11 +27,12 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Keeps apart the reads of one table that have different options. Within a query, Spark resolves a
- * table once by its name and takes that for every later mention, options and all: of two ranges of
- * commits it would read the first one twice. So a mention with options gets a name of its own,
+ * Keeps apart the mentions of one table that have different options. Within a query, Spark resolves
+ * a table once by its name and takes that for every later mention, options and all: of two ranges
+ * of commits it would read the first one twice. So a mention with options gets a name of its own,
  * which the catalog knows to stand for the table, and an alias by which its columns can be named as
- * before. A table of others has its own name again as soon as it is known.
+ * before. A table of others has its own name again as soon as it is known, and so has a table that
+ * is written.
  */
 public final class ReadOptionsRule extends NodeRule {
   /** No table has such a name: a slash cannot be part of it. */
@@ -48,25 +51,39 @@ public final class ReadOptionsRule extends NodeRule {
     return new NodeRule() {
       @Override
       protected boolean concerns(LogicalPlan node) {
-        return other(node) != null;
+        return other(node) != null || written(node) != null;
       }
 
       @Override
       protected LogicalPlan changed(LogicalPlan node) {
+        DataSourceV2Relation written = written(node);
+        if (written != null) {
+          return (LogicalPlan) ((V2WriteCommand) node).withNewTable(byOwnName(written));
+        }
         DataSourceV2Relation mention = Objects.requireNonNull(other(node), "a table of others");
-        String[] name = mention.identifier().get().namespace();
-        int last = name.length - 1;
-        DataSourceV2Relation own =
-            mention.copy(
-                mention.table(),
-                mention.output(),
-                mention.catalog(),
-                Option.apply(Identifier.of(Arrays.copyOf(name, last), name[last])),
-                mention.options(),
-                mention.timeTravelSpec());
-        return node.withNewChildren(sequence(List.<LogicalPlan>of(own)));
+        return node.withNewChildren(sequence(List.<LogicalPlan>of(byOwnName(mention))));
       }
     };
+  }
+
+  private static DataSourceV2Relation byOwnName(DataSourceV2Relation mention) {
+    return mention.copy(
+        mention.table(),
+        mention.output(),
+        mention.catalog(),
+        Option.apply(withoutMention(mention.identifier().get())),
+        mention.options(),
+        mention.timeTravelSpec());
+  }
+
+  /** The table that a statement with options writes to; null for other plans. */
+  private static @Nullable DataSourceV2Relation written(LogicalPlan node) {
+    return node instanceof V2WriteCommand write
+            && write.table() instanceof DataSourceV2Relation relation
+            && relation.identifier().isDefined()
+            && isMention(relation.identifier().get().name())
+        ? relation
+        : null;
   }
 
   /** The table below the two aliases of a mention, if it is no keyed one; null for other plans. */
@@ -101,6 +118,12 @@ public final class ReadOptionsRule extends NodeRule {
 
   @Override
   protected boolean concerns(LogicalPlan node) {
+    return node instanceof InsertIntoStatement insert
+        ? hasOptions(insert.table())
+        : hasOptions(node);
+  }
+
+  private static boolean hasOptions(LogicalPlan node) {
     return node instanceof UnresolvedRelation relation
         && !relation.isStreaming()
         && !relation.clearWritePrivileges().options().isEmpty();
@@ -108,6 +131,17 @@ public final class ReadOptionsRule extends NodeRule {
 
   @Override
   protected LogicalPlan changed(LogicalPlan node) {
+    if (node instanceof InsertIntoStatement insert) {
+      LogicalPlan named = named((UnresolvedRelation) insert.table());
+      return insert.copy(
+          named instanceof SubqueryAlias alias ? alias.child() : named,
+          insert.partitionSpec(),
+          insert.userSpecifiedCols(),
+          insert.query(),
+          insert.overwrite(),
+          insert.ifPartitionNotExists(),
+          insert.byName());
+    }
     return named((UnresolvedRelation) node);
   }
 

@@ -4,7 +4,6 @@ import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.parquet.PageRows;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.spark.write.PartRun.Part;
-import io.keylake.spark.write.tasks.KeyedDataWriter;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec;
 import java.util.ArrayList;
@@ -24,6 +23,7 @@ import org.apache.spark.sql.catalyst.expressions.NullsFirst$;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.connector.write.BatchWrite;
+import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.execution.streaming.sources.MicroBatchWrite;
@@ -45,13 +45,13 @@ public final class DriverWrite {
 
   private final KeyedWrite write;
   private final BatchWrite commits;
-  private final IntFunction<List<KeyedDataWriter>> writers;
+  private final IntFunction<List<DataWriter<InternalRow>>> writers;
 
   /**
    * @param commits where files go that are written
    */
   private DriverWrite(
-      KeyedWrite write, BatchWrite commits, IntFunction<List<KeyedDataWriter>> writers) {
+      KeyedWrite write, BatchWrite commits, IntFunction<List<DataWriter<InternalRow>>> writers) {
     this.write = write;
     this.commits = commits;
     this.writers = writers;
@@ -142,7 +142,7 @@ public final class DriverWrite {
       }
     }
     int count = Math.min(begins.size(), PartRun.MOST_AT_ONCE);
-    List<KeyedDataWriter> each = writers.apply(count);
+    List<DataWriter<InternalRow>> each = writers.apply(count);
     List<Part> parts = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       int next = (i + 1) * begins.size() / count;

@@ -4,18 +4,20 @@ import io.keylake.spark.access.AccessControl;
 import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
+import io.keylake.spark.write.request.RequiredCondition;
+import io.keylake.spark.write.request.Requirement;
 import io.keylake.spark.write.request.WriteOptions;
-import io.keylake.spark.write.tasks.KeyedDataWriter;
-import io.keylake.spark.write.tasks.KeyedDataWriter.Written;
 import io.keylake.spark.write.tasks.PartWriters;
 import io.keylake.spark.write.tasks.WriteLayout;
 import io.keylake.tables.CommitCounter;
+import io.keylake.tables.commits.Change;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.OffsetRanges;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.quarantine.HeldWrite;
 import io.keylake.tables.repair.Adoption;
 import io.keylake.tables.repair.AdoptionChange;
 import io.keylake.tables.spec.ColumnNames;
@@ -187,12 +189,12 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   }
 
   /** The writers of as many parts of the rows, for this process. */
-  List<KeyedDataWriter> writersHere(int parts) {
+  List<DataWriter<InternalRow>> writersHere(int parts) {
     labels(spark, options.labels());
     return writersHere(info.queryId(), parts);
   }
 
-  List<KeyedDataWriter> writersHere(String operation, int parts) {
+  List<DataWriter<InternalRow>> writersHere(String operation, int parts) {
     return writers(operation).writers(table, parts);
   }
 
@@ -213,6 +215,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
           new CommitLog(table, branch)
               .headId()); // before rows are written; the commit checks again
     }
+    Requirement requirement = options.requirement();
     Long fixedVersion =
         schema.spec().versions() == Versions.COMMIT
             ? Long.valueOf(new CommitLog(table, branch).nextVersion())
@@ -225,7 +228,14 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
                 TableProperties.WRITE_TARGET_FILE_SIZE_BYTES,
                 TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT);
     return new PartWriters(
-        schema, layout, options.verb(), fixedVersion, effect.stated(), targetFileSize, operation);
+        schema,
+        layout,
+        options.verb(),
+        fixedVersion,
+        effect.stated(),
+        targetFileSize,
+        operation,
+        requirement != null && requirement.holdsBack());
   }
 
   private record WriterFactory(Broadcast<Table> table, PartWriters writers)
@@ -247,27 +257,13 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   }
 
   Commits.Result commit(WriterCommitMessage[] messages, WriteLabels labels) {
-    List<DataFile> files = new ArrayList<>();
-    long rows = 0;
-    long minVersion = Long.MAX_VALUE;
-    long maxVersion = Long.MIN_VALUE;
-    for (WriterCommitMessage message : messages) {
-      Written written = (Written) message;
-      files.addAll(Arrays.asList(written.files()));
-      rows += written.rows();
-      minVersion = Math.min(minVersion, written.minVersion());
-      maxVersion = Math.max(maxVersion, written.maxVersion());
-    }
-    labels.offsets().checkRows(rows);
+    WrittenRows rows = WrittenRows.of(messages);
+    WrittenRows held = rows.held();
+    labels.offsets().checkRows(rows.count() + held.count());
     table.refresh();
+    List<DataFile> files = rows.files();
     WriteSummary summary =
-        new WriteSummary(
-            options.verb().word(),
-            rows,
-            rows == 0 ? null : minVersion,
-            rows == 0 ? null : maxVersion,
-            layout.values().stream().map(column -> column.field().name()).toList(),
-            labels);
+        rows.summary(options.verb().word(), carried(), labels).holding(held.count());
     WriteOptions.Adopted adopts = options.adopts();
     if (adopts != null) {
       return adopt(adopts, files, summary);
@@ -275,11 +271,40 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     isHandedOver = true;
     Commits.Result result =
         new Commits(table, this::maintain)
-            .make(effect.change(branch, files, summary, names(table, schema)));
+            .make(holding(effect.change(branch, files, summary, names(table, schema)), held));
     if (result.isCommitted()) {
-      CommitCounter.ROWS.add(rows);
+      CommitCounter.ROWS.add(summary.rows());
     }
     return result;
+  }
+
+  /** The change with the rows that are held back, if there are any. */
+  private Change holding(Change passing, WrittenRows held) {
+    Requirement requirement = options.requirement();
+    if (requirement == null || held.count() == 0) {
+      return passing;
+    }
+    WriteLabels own = // the key, offsets and watermark are those of the write to main
+        new WriteLabels(
+                options.labels().stream(),
+                options.labels().writer(),
+                options.labels().writeId(),
+                null,
+                OffsetRanges.NONE,
+                null)
+            .by(spark.sparkContext().sparkUser())
+            .certified(AccessControl.principalOfThread());
+    List<String> conditions =
+        requirement.conditions().stream()
+            .filter(text -> RequiredCondition.of(text, schema).concerns(carried()))
+            .toList();
+    WriteSummary summary = held.summary(options.verb().word(), carried(), own);
+    return new HeldWrite(passing, held.files(), summary, conditions);
+  }
+
+  /** The value columns of the rows. */
+  private List<String> carried() {
+    return layout.values().stream().map(column -> column.field().name()).toList();
   }
 
   /**
@@ -300,6 +325,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     told.put("rows", commit.rows());
     told.put("min_version", commit.minVersion());
     told.put("max_version", commit.maxVersion());
+    told.put("held_rows", commit.heldRows());
     return told;
   }
 
@@ -369,17 +395,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     if (isHandedOver) {
       return;
     }
-    List<DataFile> files = new ArrayList<>();
-    for (WriterCommitMessage message : messages) {
-      if (message instanceof Written written) {
-        files.addAll(Arrays.asList(written.files()));
-      }
-    }
-    delete(files);
-  }
-
-  private void delete(List<DataFile> files) {
-    files.forEach(file -> table.io().deleteFile(file.location()));
+    WrittenRows.of(messages).all().forEach(file -> table.io().deleteFile(file.location()));
   }
 
   @Override

@@ -4,9 +4,11 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.engine.StreamUpdates;
 import io.keylake.spark.read.scan.StatementRead;
+import io.keylake.spark.write.request.Requirement;
 import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.isolation.Isolation;
+import io.keylake.tables.quarantine.Quarantine;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.Arrays;
 import org.apache.iceberg.Table;
@@ -130,7 +132,42 @@ public final class KeyedWriteBuilder
           UNSUPPORTED,
           "business_time goes with writes that add to main, not with an overwrite or a write to a branch; leave it out");
     }
+    checkQuarantine(options);
     return new KeyedWrite(spark, table, branch, schema, info, options, rows, effect(options));
+  }
+
+  private void checkQuarantine(WriteOptions options) {
+    Requirement requirement = options.requirement();
+    if (requirement != null && (options.retracts() || options.adopts() != null)) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "option require is about rows that are written, and this write %s; leave it out"
+              .formatted(options.retracts() ? "takes contributions back" : "adopts a commit"));
+    }
+    if (requirement != null && requirement.holdsBack()) {
+      String other =
+          branch != null
+              ? "goes to branch '%s'; check the branch when it is published".formatted(branch)
+              : replaces != null
+                  ? "replaces rows; leave it out, or write to a branch and check that"
+                  : options.businessTime() != null
+                      ? "has a business_time, so that archived states get its rows; leave one of the two out"
+                      : null;
+      if (other != null) {
+        throw new KeylakeException(
+            UNSUPPORTED,
+            "on_failure='quarantine' holds rows back of a write that adds to main, and this one %s"
+                .formatted(other));
+      }
+    }
+    boolean mends =
+        options.verb() == WriteOptions.Verb.UPSERT || options.verb() == WriteOptions.Verb.UPDATE;
+    if (!mends && Quarantine.isOne(table, branch)) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "rows of the quarantine of %s are mended by upsert or update, and %s does neither; CALL system.discard takes rows out of it"
+              .formatted(table.name(), options.verb().word()));
+    }
   }
 
   private Effect effect(WriteOptions options) {

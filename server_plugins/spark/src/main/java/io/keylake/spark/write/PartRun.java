@@ -1,6 +1,5 @@
 package io.keylake.spark.write;
 
-import io.keylake.spark.write.tasks.KeyedDataWriter;
 import io.keylake.tables.StoreFailure;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -12,6 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.jspecify.annotations.Nullable;
 
@@ -36,7 +36,7 @@ final class PartRun {
   private final AtomicReferenceArray<@Nullable Throwable> failures;
 
   /** Rows and what writes them. */
-  record Part(KeyedDataWriter writer, List<InternalRow> rows) {}
+  record Part(DataWriter<InternalRow> writer, List<InternalRow> rows) {}
 
   /**
    * @param table its name, for sentences
@@ -122,7 +122,7 @@ final class PartRun {
 
   /** Writes a part as Spark does it in a task. */
   private static WriterCommitMessage write(Part part) throws IOException {
-    try (KeyedDataWriter writer = part.writer) {
+    try (DataWriter<InternalRow> writer = part.writer) {
       try {
         for (InternalRow row : part.rows) {
           writer.write(row);

@@ -3,7 +3,6 @@ package io.keylake.spark.write;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.write.request.WriteOptions;
-import io.keylake.spark.write.tasks.KeyedDataWriter;
 import io.keylake.spark.write.tasks.KeyedDataWriter.Written;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.WriteLabels;
@@ -12,6 +11,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
 import org.apache.iceberg.types.Type.TypeID;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
@@ -67,7 +68,7 @@ final class StreamedBatches implements StreamingWrite {
   }
 
   /** The writers of as many parts of a batch, for this process. */
-  List<KeyedDataWriter> writersHere(int parts) {
+  List<DataWriter<InternalRow>> writersHere(int parts) {
     return write.writersHere(operation(), parts);
   }
 

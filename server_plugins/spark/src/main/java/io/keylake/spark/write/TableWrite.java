@@ -135,7 +135,7 @@ public final class TableWrite {
 
     /** Deletes what one of them has written. */
     public void delete(WriterCommitMessage written) {
-      for (DataFile file : ((Written) written).files()) {
+      for (DataFile file : ((Written) written).all()) {
         table.io().deleteFile(file.location());
       }
     }

@@ -6,6 +6,7 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
+import io.keylake.tables.quarantine.Quarantine;
 import io.keylake.tables.spec.Experiment;
 
 /** Makes a branch of what main is then; nothing where there is one of its name. */
@@ -13,6 +14,7 @@ public record NewBranch(String branch) implements Change {
   /** Refuses the names of branches that keylake makes itself, and then takes for its own. */
   public NewBranch {
     if (branch.equals(MergedBranch.NAME)
+        || branch.equals(Quarantine.BRANCH)
         || branch.startsWith(Experiment.BRANCH)
         || branch.startsWith(HistoryBranches.PREFIX)) {
       throw new KeylakeException(

@@ -132,7 +132,8 @@ final class IdempotencyKeys {
           key,
           null,
           null,
-          takenBack.isOn(ledger));
+          takenBack.isOn(ledger),
+          null);
     }
   }
 

@@ -39,6 +39,7 @@ public final class CommitLog {
    *
    * @param watermarkMicros the event time up to which its stream is complete, as far as it said so
    * @param isUndone whether a later commit has taken its writes back
+   * @param heldRows that the write has held back beside it; null of a commit without rows
    */
   public record Entry(
       long snapshotId,
@@ -55,7 +56,8 @@ public final class CommitLog {
       @Nullable String idempotencyKey,
       @Nullable Long files,
       @Nullable Long watermarkMicros,
-      boolean isUndone) {
+      boolean isUndone,
+      @Nullable Long heldRows) {
     public static Entry of(Snapshot snapshot) {
       Map<String, String> summary = snapshot.summary();
       List<String> columns = new ArrayList<>();
@@ -77,7 +79,8 @@ public final class CommitLog {
           summary.get(WriteSummary.IDEMPOTENCY_KEY),
           Optional.ofNullable(number(summary, "added-data-files")).orElse(0L),
           Watermarks.of(snapshot).reached(stream == null ? "" : stream),
-          false);
+          false,
+          Optional.ofNullable(number(summary, WriteSummary.HELD_ROWS)).orElse(0L));
     }
 
     /** An entry of which nothing else is known any more. */
@@ -97,7 +100,8 @@ public final class CommitLog {
           null,
           null,
           null,
-          false);
+          false,
+          null);
     }
 
     /** The commit has only merged or settled what was there. */
@@ -121,7 +125,8 @@ public final class CommitLog {
           idempotencyKey,
           files,
           watermarkMicros,
-          true);
+          true,
+          heldRows);
     }
 
     private static @Nullable Long number(Map<String, String> summary, String name) {
@@ -189,7 +194,7 @@ public final class CommitLog {
       if (fits.test(entry)) {
         entries.add(entry);
       }
-      if (WriteSummary.CREATE_EXPERIMENT.equals(entry.verb())) {
+      if (WriteSummary.beginsBranch(entry.verb())) {
         break; // what is older is of main
       }
     }

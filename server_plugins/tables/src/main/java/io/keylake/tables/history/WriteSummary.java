@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
  * @param rows rows stored, after the rows of a key were reduced
  * @param minVersion null when no row was written
  * @param columns value columns written
+ * @param heldRows that the write has held back beside it
  */
 @GuestApi
 public record WriteSummary(
@@ -28,7 +29,8 @@ public record WriteSummary(
     @Nullable Long minVersion,
     @Nullable Long maxVersion,
     List<String> columns,
-    WriteLabels labels) {
+    WriteLabels labels,
+    long heldRows) {
   public static final String VERB = "keylake.verb";
   public static final String ROWS = "keylake.rows";
   public static final String MIN_VERSION = "keylake.min_version";
@@ -87,6 +89,15 @@ public record WriteSummary(
   /** The highest version of this commit and all before it. */
   public static final String HIGHEST_VERSION = "keylake.highest_version";
 
+  /** The first commit of the branch of rows that were held back; those before it are of main. */
+  public static final String CREATE_QUARANTINE = "create_quarantine";
+
+  /** The rows of the quarantine that have come to main. */
+  public static final String RELEASE = "release";
+
+  /** The number of rows that a write has held back. */
+  static final String HELD_ROWS = "keylake.held_rows";
+
   static final String ROWS_MERGED = "keylake.rows_merged";
   static final String ROWS_SUPERSEDED = "keylake.rows_superseded";
   static final String REASON = "keylake.reason";
@@ -107,9 +118,30 @@ public record WriteSummary(
     columns = List.copyOf(columns);
   }
 
+  /** The summary of a write that holds nothing back. */
+  public WriteSummary(
+      String verb,
+      long rows,
+      @Nullable Long minVersion,
+      @Nullable Long maxVersion,
+      List<String> columns,
+      WriteLabels labels) {
+    this(verb, rows, minVersion, maxVersion, columns, labels, 0);
+  }
+
+  /** No commit before one of this kind belongs to its branch. */
+  public static boolean beginsBranch(@Nullable String verb) {
+    return CREATE_EXPERIMENT.equals(verb) || CREATE_QUARANTINE.equals(verb);
+  }
+
+  /** The same of a write that holds some rows back. */
+  public WriteSummary holding(long held) {
+    return new WriteSummary(verb, rows, minVersion, maxVersion, columns, labels, held);
+  }
+
   /** The same with another version of all rows. */
   public WriteSummary withVersion(long version) {
-    return new WriteSummary(verb, rows, version, version, columns, labels);
+    return new WriteSummary(verb, rows, version, version, columns, labels, heldRows);
   }
 
   /** No row of the write can be only a tombstone. */
@@ -123,6 +155,7 @@ public record WriteSummary(
     properties.put(ROWS, String.valueOf(rows));
     put(properties, MIN_VERSION, minVersion);
     put(properties, MAX_VERSION, maxVersion);
+    put(properties, HELD_ROWS, heldRows == 0 ? null : heldRows);
     properties.put(COLUMNS, SpecJson.write(new TreeSet<>(columns)));
     put(properties, STREAM, labels.stream());
     put(properties, WRITER, labels.writer());

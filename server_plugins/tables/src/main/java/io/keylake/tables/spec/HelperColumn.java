@@ -17,5 +17,8 @@ public final class HelperColumn {
   /** The beginning of a row's place in the order of the write, as a number; not in all writes. */
   public static final String PLACE = "_merge_info:place";
 
+  /** The condition of the write that a row does not satisfy; null of a row that passes. */
+  public static final String FAILED = "_merge_info:failed";
+
   private HelperColumn() {}
 }

@@ -116,7 +116,8 @@ class CommitsTest {
             "i1",
             2L,
             null,
-            false),
+            false,
+            0L),
         first);
     Entry second = entries.get(0);
     assertEquals(first.snapshotId(), second.parentId());

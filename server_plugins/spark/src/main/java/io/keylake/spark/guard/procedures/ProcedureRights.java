@@ -33,6 +33,7 @@ final class ProcedureRights {
           "log",
           "offsets",
           "publication",
+          "quarantine",
           "retained",
           "triggers",
           "wait_for_commits",
@@ -75,9 +76,11 @@ final class ProcedureRights {
                   "fast_forward",
                   "promote_experiment",
                   "publish",
-                  "publish_changes"),
+                  "publish_changes",
+                  "release"),
               of(
                   Right.UNDO,
+                  "discard",
                   "drop_files",
                   "move_files",
                   "restore_files",
@@ -128,7 +131,7 @@ final class ProcedureRights {
           "rewrite_table_path");
 
   /** Procedures whose branch is where commits come from; they go to main. */
-  private static final Set<String> TO_MAIN = Set.of("publish", "publish_changes");
+  private static final Set<String> TO_MAIN = Set.of("publish", "publish_changes", "release");
 
   private ProcedureRights() {}
 

@@ -37,6 +37,7 @@ import org.jspecify.annotations.Nullable;
  * @param adopts the foreign commit whose rows these are; null for all others
  * @param readAt the commit that the rows were made of, so that the write conflicts with later ones;
  *     null where nothing was read
+ * @param requirement that rows have to meet; null for none
  */
 public record WriteOptions(
     Verb verb,
@@ -52,7 +53,8 @@ public record WriteOptions(
     @Nullable Long watermarkDelay,
     @Nullable Adopted adopts,
     @Nullable Long readAt,
-    @Nullable Long targetFileSize)
+    @Nullable Long targetFileSize,
+    @Nullable Requirement requirement)
     implements Serializable {
   /** The delay of the watermark, in microseconds. */
   public static final String WATERMARK_DELAY = "watermark_delay";
@@ -81,7 +83,9 @@ public record WriteOptions(
           "adopts",
           "adopts_at",
           "read_at",
-          "target-file-size-bytes");
+          "target-file-size-bytes",
+          Requirement.REQUIRE,
+          Requirement.ON_FAILURE);
 
   /** A foreign commit, and where its branch stood when the rows were read. */
   public record Adopted(long snapshotId, long head) implements Serializable {}
@@ -130,7 +134,8 @@ public record WriteOptions(
         number(options, WATERMARK_DELAY),
         adopted(options),
         number(options, "read_at"),
-        number(options, "target-file-size-bytes"));
+        number(options, "target-file-size-bytes"),
+        Requirement.of(options.get(Requirement.REQUIRE), options.get(Requirement.ON_FAILURE)));
   }
 
   /**
@@ -155,7 +160,8 @@ public record WriteOptions(
         watermarkDelay,
         adopts,
         readAt,
-        targetFileSize);
+        targetFileSize,
+        requirement);
   }
 
   /**
@@ -172,11 +178,11 @@ public record WriteOptions(
   }
 
   /**
-   * Rows of one key may be combined before they are written: they take nothing back, and all
-   * columns of a row have its version.
+   * Rows of one key may be combined before they are written: they take nothing back, all columns of
+   * a row have its version, and none is held back.
    */
   public boolean mayCombineRows() {
-    return !retracts && versionOf.isEmpty();
+    return !retracts && versionOf.isEmpty() && requirement == null;
   }
 
   /** Refuses an option that is nearly one of ours: the write would be another than was meant. */

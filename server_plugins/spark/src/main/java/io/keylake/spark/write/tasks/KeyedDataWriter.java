@@ -29,9 +29,28 @@ import org.jspecify.annotations.Nullable;
  * </ol>
  */
 public final class KeyedDataWriter implements DataWriter<InternalRow> {
-  /** The result of one task: its files, and the number and the versions of its rows. */
-  public record Written(DataFile[] files, long rows, long minVersion, long maxVersion)
-      implements WriterCommitMessage {}
+  /**
+   * The result of one task: its files, and the number and the versions of its rows.
+   *
+   * @param held the same of rows that are held back; null where none can be
+   */
+  public record Written(
+      DataFile[] files, long rows, long minVersion, long maxVersion, @Nullable Written held)
+      implements WriterCommitMessage {
+
+    Written holding(Written back) {
+      return new Written(files, rows, minVersion, maxVersion, back);
+    }
+
+    /** The files of all rows. */
+    public List<DataFile> all() {
+      List<DataFile> all = new ArrayList<>(List.of(files));
+      if (held != null) {
+        all.addAll(held.all());
+      }
+      return all;
+    }
+  }
 
   private static final int KEPT_BEFORE_DROPPING = 256;
 
@@ -199,7 +218,7 @@ public final class KeyedDataWriter implements DataWriter<InternalRow> {
   }
 
   @Override
-  public WriterCommitMessage commit() throws IOException {
+  public Written commit() throws IOException {
     if (held != null) {
       endKey(held);
       held = null;
@@ -207,7 +226,7 @@ public final class KeyedDataWriter implements DataWriter<InternalRow> {
     if (pending != null) {
       pending.flush();
     }
-    return new Written(files.finish(), rows, minVersion, maxVersion);
+    return new Written(files.finish(), rows, minVersion, maxVersion, null);
   }
 
   @Override

@@ -10,6 +10,8 @@ import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.OutputFileFactory;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.write.DataWriter;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,6 +21,7 @@ import org.jspecify.annotations.Nullable;
  * @param replaces the partitions that the rows may lie in
  * @param targetFileSize in bytes
  * @param operation a part of the names of files that no other write has
+ * @param holdsBack whether rows that fail a condition are written apart
  */
 public record PartWriters(
     KeyedSchema schema,
@@ -27,24 +30,38 @@ public record PartWriters(
     @Nullable Long fixedVersion,
     Expression replaces,
     long targetFileSize,
-    String operation)
+    String operation,
+    boolean holdsBack)
     implements Serializable {
+  private static final String PASSING = "";
+  private static final String HELD = "held-";
 
   /**
    * @param part which no other writer of the write has with the same attempt
    */
-  public KeyedDataWriter writer(Table table, int part, long attempt) {
-    return writer(files(table, places(table, part, attempt)));
+  public DataWriter<InternalRow> writer(Table table, int part, long attempt) {
+    return writer(files(table, places(table, part, attempt, PASSING)), table, part, attempt);
   }
 
   /** Makes so many writers, which are used in one process. */
-  public List<KeyedDataWriter> writers(Table table, int parts) {
-    List<KeyedDataWriter> writers = new ArrayList<>();
-    SortedFiles first = files(table, places(table, 0, 0));
+  public List<DataWriter<InternalRow>> writers(Table table, int parts) {
+    List<DataWriter<InternalRow>> writers = new ArrayList<>();
+    SortedFiles first = files(table, places(table, 0, 0, PASSING));
     for (int i = 0; i < parts; i++) {
-      writers.add(writer(i == 0 ? first : first.beside(places(table, i, 0))));
+      SortedFiles files = i == 0 ? first : first.beside(places(table, i, 0, PASSING));
+      writers.add(writer(files, table, i, 0));
     }
     return writers;
+  }
+
+  private DataWriter<InternalRow> writer(SortedFiles files, Table table, int part, long attempt) {
+    if (layout.failed() < 0) {
+      return writer(files);
+    }
+    return new CheckedRows(
+        layout,
+        writer(files),
+        holdsBack ? writer(files.beside(places(table, part, attempt, HELD))) : null);
   }
 
   private KeyedDataWriter writer(SortedFiles sorted) {
@@ -56,10 +73,13 @@ public record PartWriters(
     return new SortedFiles(table, schema, layout.stored(), places, targetFileSize);
   }
 
-  private OutputFileFactory places(Table table, int part, long attempt) {
+  /**
+   * @param kind of the rows, as names of files say it
+   */
+  private OutputFileFactory places(Table table, int part, long attempt, String kind) {
     return OutputFileFactory.builderFor(table, part, attempt)
         .format(FileFormat.PARQUET)
-        .operationId(operation)
+        .operationId(kind + operation)
         .build();
   }
 }

@@ -39,6 +39,7 @@ import org.jspecify.annotations.Nullable;
  * @param op position of the operation, or -1
  * @param rowOrder position of the tie break, or -1
  * @param combined position of the states of rows that were combined, or -1
+ * @param failed position of the condition that a row does not satisfy, or -1
  * @param stored the columns of the files: what the rows carry, the bucket and the group if they are
  *     stored, and the versions, as far as the rows can have them
  */
@@ -56,6 +57,7 @@ public record WriteLayout(
     int op,
     int rowOrder,
     int combined,
+    int failed,
     Schema stored)
     implements Serializable {
 
@@ -133,6 +135,7 @@ public record WriteLayout(
         positions.getOrDefault(HelperColumn.OP, -1),
         positions.getOrDefault(HelperColumn.ROW_ORDER, -1),
         positions.getOrDefault(HelperColumn.COMBINED, -1),
+        positions.getOrDefault(HelperColumn.FAILED, -1),
         stored(schema, positions.keySet(), leaves, states, options));
   }
 

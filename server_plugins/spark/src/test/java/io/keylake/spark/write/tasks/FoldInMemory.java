@@ -71,6 +71,7 @@ final class FoldInMemory {
             -1,
             saysOrder ? ROW_ORDER : -1,
             -1,
+            -1,
             null);
     fold = new RowFold(layout, new RowVersions(layout, null));
   }

@@ -1,6 +1,7 @@
-"""Checks that a branch has to pass before it is published. A check measures what the branch has changed.
+"""Checks that a branch has to pass before it is published, or that each row of a write has to pass.
 
-The rows that are measured are those that the branch has inserted or updated, as they are on the branch.
+A check of a branch measures the rows that the branch has inserted or updated, as they are there. Those checks that look
+at one row at a time, `condition` and `value_range`, are conditions that a write can require of its rows, too.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ import datetime
 import decimal
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from keylake._definition.words import Name
 from keylake._outcomes.findings import Finding
-from keylake._server.conditions import condition_text
+from keylake._server.conditions import required_text
 from keylake._server.statements import literal, quoted
 from keylake.conditions import Condition
 from keylake.errors import DefinitionError, check_type
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Bound = int | float | str | decimal.Decimal | datetime.date | datetime.datetime
+OnFailure = Literal["raise", "quarantine"]
 INSERTED, DELETED = "_change = 'insert'", "_change = 'delete'"
 
 
@@ -34,6 +36,7 @@ class Check:
     passes: Callable[[float], bool]
     # Of the changes as `KeyedTable.changes()` gives them, of the changed rows, and of all rows.
     measured: Callable[[DataFrame, DataFrame, DataFrame], object]
+    row: str | None = None  # in SQL, what holds for a row that passes; None for a check that needs several rows
 
     def __repr__(self) -> str:
         return f"Check({self.text}: must be {self.limit})"
@@ -91,10 +94,12 @@ def value_range(column: Name, at_least: Bound | None = None, at_most: Bound | No
         raise DefinitionError(f"value_range({column!r}) needs at_least= or at_most=.")
     for word, bound in given.items():
         check_type(word, bound, Bound, "a number, text, a date or a datetime")
-    signs = {"at_least": "<", "at_most": ">"}
+    signs, signs_inside = {"at_least": "<", "at_most": ">"}, {"at_least": ">=", "at_most": "<="}
     outside = " OR ".join(f"{quoted(column)} {signs[word]} {_in_sql(bound)}" for word, bound in given.items())
+    inside = " AND ".join(f"{quoted(column)} {signs_inside[word]} {_in_sql(bound)}" for word, bound in given.items())
     said = ", ".join(f"{word}={bound!r}" for word, bound in given.items())
-    return _none(f"value_range({column!r}, {said})", f"coalesce({outside}, false)")
+    row = f"{quoted(column)} IS NULL OR ({inside})"
+    return _none(f"value_range({column!r}, {said})", f"coalesce({outside}, false)", row)
 
 
 def condition(sql: str | Condition) -> Check:
@@ -106,7 +111,8 @@ def condition(sql: str | Condition) -> Check:
     '0'
     """
     check_type("The condition", sql, str | Condition, "SQL, such as 'clicks >= 0', or kl.col(Profile.clicks) >= 0")
-    return _none(f"condition({sql!r})", f"NOT coalesce(({condition_text(sql)}), false)")
+    text = required_text(sql)
+    return _none(f"condition({sql!r})", f"NOT coalesce(({text}), false)", text)
 
 
 def unique(*columns: Name) -> Check:
@@ -170,12 +176,35 @@ def checks_of(require: object) -> tuple[Check, ...]:
     return given
 
 
+def row_conditions(require: object, on_failure: object) -> tuple[str, ...]:
+    """The conditions in SQL that checks require of each row of a write.
+
+    >>> row_conditions([condition("clicks >= 0"), value_range("age", at_most=150)], "quarantine")
+    ('clicks >= 0', '`age` IS NULL OR (`age` <= 150)')
+    >>> row_conditions([], "quarantine")
+    Traceback (most recent call last):
+    keylake.errors.DefinitionError: on_failure='quarantine' holds rows back that fail a check. Say which: require=[...].
+    """
+    if on_failure not in get_args(OnFailure):
+        raise DefinitionError(f"on_failure={on_failure!r} is none. Use 'raise' or 'quarantine'.")
+    checks = checks_of(require)
+    if on_failure == "quarantine" and not checks:
+        raise DefinitionError("on_failure='quarantine' holds rows back that fail a check. Say which: require=[...].")
+    for check in checks:
+        if check.row is None:
+            raise DefinitionError(
+                f"{check.text} looks at many rows, and require= of a write takes kl.condition() and kl.value_range(), "
+                "which look at one. Write to a branch, and publish it with require=[...]."
+            )
+    return tuple(check.row for check in checks if check.row is not None)
+
+
 def _check_column(check: str, column: object) -> None:
     check_type(f"The column of {check}()", column, str, "the name of a column")
 
 
-def _none(text: str, is_wrong: str) -> Check:
-    return Check(text, "0", lambda value: value == 0, _of_rows(f"count_if({is_wrong})"))
+def _none(text: str, is_wrong: str, row: str) -> Check:
+    return Check(text, "0", lambda value: value == 0, _of_rows(f"count_if({is_wrong})"), row)
 
 
 def _of_rows(aggregate: str) -> Callable[[DataFrame, DataFrame, DataFrame], object]:

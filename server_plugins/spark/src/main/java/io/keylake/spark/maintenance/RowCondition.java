@@ -1,0 +1,156 @@
+package io.keylake.spark.maintenance;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+
+import io.keylake.spark.engine.ClassicSession;
+import io.keylake.spark.plans.LogicalNode;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.spec.KeyedSchema;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.BindReferences;
+import org.apache.spark.sql.catalyst.expressions.Coalesce;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.Not;
+import org.apache.spark.sql.catalyst.expressions.Predicate;
+import org.apache.spark.sql.catalyst.expressions.package$;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * A condition in SQL on rows as a table stores them, which tasks test. A row for which it is null
+ * is not selected.
+ *
+ * @param bound to the places of the columns
+ */
+public record RowCondition(Expression bound) implements Serializable {
+
+  /** Tests rows, in one thread. */
+  interface Test {
+    boolean holds(InternalRow row);
+  }
+
+  /**
+   * Reads a condition.
+   *
+   * @param type of the rows
+   */
+  public static RowCondition of(String text, StructType type) {
+    List<Attribute> columns = new ArrayList<>();
+    List<Attribute> shown = new ArrayList<>();
+    for (StructField field : type.fields()) {
+      Attribute column =
+          new AttributeReference(
+              field.name(),
+              field.dataType(),
+              true,
+              Metadata.empty(),
+              NamedExpression.newExprId(),
+              seq(List.of()));
+      columns.add(column);
+      if (!KeyedSchema.isHidden(field.name()) && !field.name().equals(KeyedSchema.MERGE_INFO)) {
+        shown.add(column);
+      }
+    }
+    Expression selected = new Coalesce(seq(List.of(parsed(text), Literal$.MODULE$.apply(false))));
+    LogicalPlan plan =
+        new Project(seq(List.<NamedExpression>of(named(selected))), new AnyRow(shown));
+    Expression resolved = resolved(text, ClassicSession.active().optimized(plan));
+    return new RowCondition(
+        BindReferences.bindReference(resolved, package$.MODULE$.AttributeSeq(seq(columns)), false));
+  }
+
+  private static Alias named(Expression selected) {
+    return new Alias(
+        selected,
+        "selected",
+        NamedExpression.newExprId(),
+        seq(List.of()),
+        Option.empty(),
+        seq(List.of()));
+  }
+
+  private static Expression parsed(String text) {
+    try {
+      return ClassicSession.active().expression(text);
+    } catch (ParseException e) {
+      throw bad(text, "cannot be read: " + e.getMessage());
+    }
+  }
+
+  private static Expression resolved(String text, LogicalPlan optimized) {
+    if (!(optimized instanceof Project project && project.child() instanceof AnyRow)) {
+      throw bad(text, "needs more than one row");
+    }
+    NamedExpression only = project.projectList().head();
+    Expression condition = only instanceof Alias alias ? alias.child() : (Expression) only;
+    if (!condition.deterministic()) {
+      throw bad(text, "is not the same each time");
+    }
+    return condition;
+  }
+
+  private static KeylakeException bad(String text, String why) {
+    return new KeylakeException(
+        DEFINITION,
+        "the condition %s %s; give a condition on columns of one row, such as 'user_id < 100'"
+            .formatted(text, why));
+  }
+
+  /** Selects the rows that this one does not. */
+  RowCondition negated() {
+    return new RowCondition(new Not(bound));
+  }
+
+  Test test() {
+    return Predicate.create(bound)::eval;
+  }
+
+  private static <T> Seq<T> seq(List<T> list) {
+    return CollectionConverters.asScala(list).toSeq();
+  }
+
+  /** A row of which nothing but its columns is known. */
+  public static final class AnyRow extends LogicalNode {
+    private final List<Attribute> columns;
+
+    public AnyRow(List<Attribute> columns) {
+      this.columns = List.copyOf(columns);
+    }
+
+    @Override
+    public Seq<Attribute> output() {
+      return seq(columns);
+    }
+
+    @Override
+    protected List<? extends @Nullable Object> parts() {
+      return List.of(columns);
+    }
+
+    @Override
+    protected List<LogicalPlan> inputs() {
+      return List.of();
+    }
+
+    @Override
+    protected LogicalPlan over(List<LogicalPlan> inputs) {
+      return this;
+    }
+  }
+}

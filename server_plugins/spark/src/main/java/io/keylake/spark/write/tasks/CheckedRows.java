@@ -1,0 +1,62 @@
+package io.keylake.spark.write.tasks;
+
+import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
+
+import io.keylake.tables.KeylakeException;
+import java.io.IOException;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.write.DataWriter;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The writer of rows that may fail a condition of the write: each such row goes to files of its
+ * own, or fails the write. Both kinds come in the order of the write, so that rows of a key are
+ * folded among those of their kind.
+ *
+ * @param held writes rows that fail; null where they fail the write
+ */
+record CheckedRows(WriteLayout layout, KeyedDataWriter passing, @Nullable KeyedDataWriter held)
+    implements DataWriter<InternalRow> {
+
+  @Override
+  public void write(InternalRow row) throws IOException {
+    if (row.isNullAt(layout.failed())) {
+      passing.write(row);
+    } else if (held != null) {
+      held.write(row);
+    } else {
+      throw new KeylakeException(
+          BAD_ROWS,
+          "the row with key %s does not satisfy the condition %s; mend it, or write with on_failure='quarantine', which holds such rows back"
+              .formatted(layout.keyOf(row), row.getUTF8String(layout.failed())));
+    }
+  }
+
+  @Override
+  public WriterCommitMessage commit() throws IOException {
+    return held == null ? passing.commit() : passing.commit().holding(held.commit());
+  }
+
+  @Override
+  public void abort() throws IOException {
+    try {
+      passing.abort();
+    } finally {
+      if (held != null) {
+        held.abort();
+      }
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    try {
+      passing.close();
+    } finally {
+      if (held != null) {
+        held.close();
+      }
+    }
+  }
+}
