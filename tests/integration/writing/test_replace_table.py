@@ -1,6 +1,8 @@
 """Keyed tables that are replaced: in one step, the old one stays where it fails, and no row is read by another key."""
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -264,3 +266,20 @@ def test_options_of_a_write(lake: kl.Lake, name: str) -> None:
     lake.table(name).branch("tmp_side")
     with unchanged(lake, name), refused_in_sql(lake, name, "UNSUPPORTED", "branch", "main"):
         replaced_by("third", "branch", "tmp_side")
+
+
+@pytest.mark.parametrize("columns", ["user_id BIGINT PRIMARY KEY, city STRING", "id BIGINT PRIMARY KEY, b INT"])
+def test_a_write_that_began_before_is_refused(lake: kl.Lake, name: str, columns: str) -> None:
+    """Its files have the columns of the earlier definition: the new table could not be read with them."""
+    table = lake.table(name)
+    slow = "reflect('java.lang.Thread', 'sleep', 1500L)"
+    frame = lake.spark.range(3).selectExpr("id", f"concat('late', {slow}) AS a")
+    writer = ThreadPoolExecutor(1).submit(table.update, frame)
+    time.sleep(0.7)
+    lake.spark.sql(f"CREATE OR REPLACE TABLE {lake.catalog}.{name} ({columns}) USING keylake").collect()
+    with pytest.raises(kl.CommitConflict, match="was replaced by one of another definition after the write"):
+        writer.result()
+    assert rows(lake, name) == []
+    fresh = lake.table(name)
+    fresh.update([{fresh.spec.key[0]: 1}])
+    assert [row[0] for row in rows(lake, name)] == [1]

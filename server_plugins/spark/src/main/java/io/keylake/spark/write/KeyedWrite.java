@@ -15,6 +15,7 @@ import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.OffsetRanges;
+import io.keylake.tables.history.OlderDefinition;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.quarantine.HeldWrite;
@@ -209,6 +210,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   /** The writers of files, whose names have an operation that no other write has. */
   PartWriters writers(String operation) {
     table.refresh();
+    OlderDefinition.checkWrite(table, schema.table());
     if (options.adopts() == null) {
       Lineage.check(
           table,

@@ -1,10 +1,8 @@
 package io.keylake.tables.commits;
 
-import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
-
-import io.keylake.tables.KeylakeException;
 import io.keylake.tables.Machine;
 import io.keylake.tables.history.HighestVersion;
+import io.keylake.tables.history.OlderDefinition;
 import io.keylake.tables.history.PointInTime;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.spec.KeyedSchema;
@@ -13,13 +11,14 @@ import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.Metrics;
+import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Types;
+import org.apache.iceberg.types.Types.NestedField;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,7 +29,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param isOfCommit whether versions are commit times
  */
-record VersionedWrite(List<DataFile> files, WriteSummary summary, boolean isOfCommit) {
+record VersionedWrite(
+    String table, List<DataFile> files, WriteSummary summary, boolean isOfCommit) {
   VersionedWrite {
     files = List.copyOf(files);
   }
@@ -40,9 +40,9 @@ record VersionedWrite(List<DataFile> files, WriteSummary summary, boolean isOfCo
       Attempt attempt, List<String> branches, List<DataFile> files, WriteSummary summary) {
     Table table = attempt.transaction().table();
     KeyedSchema schema = KeyedSchema.of(table);
-    checkDefinition(table, files);
     boolean isOfCommit = schema.spec().versions() == Versions.COMMIT;
-    VersionedWrite written = new VersionedWrite(files, summary, isOfCommit);
+    VersionedWrite written = new VersionedWrite(table.name(), files, summary, isOfCommit);
+    written.checkDefinition(table.schema());
     Long highest = null;
     for (String branch : branches) {
       highest = HighestVersion.larger(highest, attempt.parent(branch).highestVersion());
@@ -52,20 +52,19 @@ record VersionedWrite(List<DataFile> files, WriteSummary summary, boolean isOfCo
         : written;
   }
 
-  /** The columns by which files are partitioned have new ids where a table was replaced. */
-  private static void checkDefinition(Table table, List<DataFile> files) {
+  /**
+   * Where a table was replaced, its columns have new ids, also the hidden ones of versions, of
+   * which the manifest of each file says how many values there are.
+   */
+  private void checkDefinition(Schema schema) {
+    NestedField version = schema.findField(KeyedSchema.MERGE_INFO + "." + KeyedSchema.VERSION);
     boolean isOfTable =
-        files.stream()
-            .map(DataFile::specId)
-            .distinct()
-            .map(id -> Objects.requireNonNull(table.specs().get(id), "a table keeps its specs"))
-            .flatMap(spec -> spec.fields().stream())
-            .allMatch(field -> table.schema().findField(field.sourceId()) != null);
+        version != null
+            && files.stream()
+                .map(DataFile::valueCounts)
+                .allMatch(counts -> counts == null || counts.containsKey(version.fieldId()));
     if (!isOfTable) {
-      throw new KeylakeException(
-          COMMIT_CONFLICT,
-          "table %s was replaced by one of another definition after the write to it began; nothing was written; write again"
-              .formatted(table.name()));
+      throw OlderDefinition.replaced(table);
     }
   }
 
@@ -74,8 +73,9 @@ record VersionedWrite(List<DataFile> files, WriteSummary summary, boolean isOfCo
     return isOfCommit && own != null && own < highest;
   }
 
-  /** Ends an attempt where somebody has committed a higher version meanwhile. */
+  /** Ends an attempt where somebody has committed a higher version, or replaced the table. */
   void check(Parent parent) {
+    checkDefinition(parent.metadata().schema());
     Long highest = parent.highestVersion();
     if (highest != null && isBelow(highest)) {
       throw Attempt.again();
@@ -84,6 +84,7 @@ record VersionedWrite(List<DataFile> files, WriteSummary summary, boolean isOfCo
 
   private VersionedWrite raised(Table table, KeyedSchema schema, long version) {
     return new VersionedWrite(
+        table.name(),
         files.stream().map(file -> raised(table, schema, file, version)).toList(),
         summary.withVersion(version),
         isOfCommit);

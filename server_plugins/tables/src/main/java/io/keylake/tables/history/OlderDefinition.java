@@ -1,5 +1,6 @@
 package io.keylake.tables.history;
 
+import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
@@ -36,6 +37,25 @@ public final class OlderDefinition {
     if (commit != null && then != null && !isSame(current, then)) {
       throw refusal(table, commit);
     }
+  }
+
+  /**
+   * Refuses a write that was planned before the table was replaced.
+   *
+   * @param planned the columns that it knows
+   */
+  public static void checkWrite(Table table, Schema planned) {
+    if (!isSame(table.schema(), planned)) {
+      throw replaced(table.name());
+    }
+  }
+
+  /** The error for a write to a table that was replaced meanwhile. */
+  public static KeylakeException replaced(String table) {
+    return new KeylakeException(
+        COMMIT_CONFLICT,
+        "table %s was replaced by one of another definition after the write to it began; nothing was written; write again"
+            .formatted(table));
   }
 
   /** The error for a commit that is read by itself only, or not at all. */
