@@ -25,6 +25,7 @@ from keylake._display.colours import INK, SERIES
 from keylake._display.html_table import ShownFields, ShownTable, html_table, in_notebook
 from keylake._display.pictures import empty_figure, show_times
 from keylake._display.sparklines import html_bars, sparklines
+from keylake._gate.checks import OnFailure
 from keylake._rows.business_time import zoned
 from keylake._rows.intention import offsets_in_json
 from keylake._server.failures import finished
@@ -45,7 +46,7 @@ __all__ = [
     # what a server is asked, and how names and values stand in SQL
     "Session", "session_of", "Call", "TablePath", "literal", "quoted", "sql_type", "statements", "finished",
     # definitions, and what a write says of itself
-    "name_parts", "table_name", "iceberg_type", "offsets_in_json", "zoned",
+    "name_parts", "table_name", "iceberg_type", "offsets_in_json", "zoned", "OnFailure",
     # how results show themselves
     "ShownFields", "ShownTable", "html_table", "in_notebook", "html_bars", "sparklines", "empty_figure",
     "show_times", "INK", "SERIES",

@@ -158,3 +158,41 @@ def test_a_frame_that_is_none(lake: kl.Lake) -> None:
     with pytest.raises(kl.DefinitionError, match="twice"):
         written(lake, [change("many.t", "c", 1)], TableBatch("many.t"), TableBatch("many.t"))
     assert write_tables(lake, lake.spark.createDataFrame([], COLUMNS), []) == ()
+
+
+@pytest.mark.usefixtures("writer")
+def test_rows_that_fail_a_condition_are_held_back_or_set_their_table_aside(lake: kl.Lake) -> None:
+    held, strict, plain = (create(lake, a=pa.int64(), b=pa.string()) for _ in range(3))
+    require = ("a >= 0", "b <> 'x' AND b NOT LIKE '%,%'")
+    outcomes = written(
+        lake,
+        [
+            change(table, op, version, **row)
+            for table in (held, strict, plain)
+            for op, version, row in (
+                ("c", 1, {"id": 1, "a": 1, "b": "y"}),
+                ("c", 2, {"id": 2, "a": -1, "b": "y"}),
+                ("c", 3, {"id": 3, "a": 3, "b": "x"}),
+                ("u", 4, {"id": 4, "A": 4}),
+                ("u", 5, {"id": 5, "a": None}),
+                ("d", 6, {"id": 1, "a": -9}),
+            )
+        ],
+        TableBatch(name_of(held), {"log": (0, 6)}, require=require, on_failure="quarantine"),
+        TableBatch(name_of(strict), {"log": (0, 6)}, require=require),
+        TableBatch(name_of(plain), {"log": (0, 6)}, require=("nothing > 0",)),
+    )
+    assert [row["id"] for row in rows(held)] == [4]
+    assert outcomes[0].commit is not None
+    assert outcomes[0].commit.held == 3
+    shown = held.quarantine.rows().toArrow().to_pylist()
+    assert {row["id"]: row["_failed"] for row in shown} == {2: ["a >= 0"], 3: [require[1]], 5: list(require)}
+    assert isinstance(outcomes[1].error, kl.BadRows)
+    assert "does not satisfy the condition" in str(outcomes[1].error)
+    assert isinstance(outcomes[2].error, kl.SchemaMismatch)
+    assert "nothing" in str(outcomes[2].error)
+    assert not rows(strict)
+    assert not rows(plain)
+    assert held.commits.offsets() == {"log": 6}
+    assert held.quarantine.release(where="id = 5").rows == 1
+    assert [row["id"] for row in rows(held)] == [4, 5]

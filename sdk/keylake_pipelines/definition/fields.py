@@ -192,6 +192,19 @@ def _pattern(value: object) -> object:
 TablePattern = Annotated[str, BeforeValidator(_pattern)]
 """Source tables, as `Pattern` reads them."""
 
+
+def _texts(value: object) -> object:
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType]
+
+
+Conditions = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_texts),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
+"""One condition in SQL, or a list of them."""
+
+
 Names = Annotated[
     tuple[str, ...],
     BeforeValidator(_names),

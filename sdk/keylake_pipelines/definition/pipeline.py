@@ -18,6 +18,7 @@ from typing_extensions import Self
 from keylake.errors import DefinitionError
 from keylake_pipelines.definition.fields import (
     NO_OPTIONS,
+    Conditions,
     Count,
     Definition,
     Duration,
@@ -138,6 +139,14 @@ class Transform(Definition):
     partition_keys: Annotated[
         Names, named("partition-keys", "What the keyed table is partitioned by, columns of its key.")
     ] = ()
+    require: Annotated[
+        Conditions, named("require", "Conditions in Spark's SQL that each row of the keyed table has to satisfy.")
+    ] = ()
+    on_failure: Annotated[
+        Literal["raise", "quarantine"],
+        Lower,
+        named("on-failure", "`raise` sets the table aside, `quarantine` holds such rows back in its quarantine."),
+    ] = "raise"
     table_options: Annotated[
         str | None, named("table-options", "Properties of the keyed table: `name=value,name=value`.")
     ] = None

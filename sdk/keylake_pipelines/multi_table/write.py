@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from keylake.errors import BadRows, DefinitionError, KeylakeError, check_type, of_condition
-from keylake.extension import Call, Session, TablePath, finished, offsets_in_json, session_of, zoned
+from keylake.extension import Call, OnFailure, Session, TablePath, finished, offsets_in_json, session_of, zoned
 from keylake.lake import Lake
 from keylake.results import Commit
 
@@ -32,13 +32,16 @@ class TableBatch:
     """The part of a frame that one table gets: the rows whose column `table` has its name.
 
     `offsets` are the ranges of the sources that these rows are of; the table takes each range once. `watermark` is the
-    event time up to which the stream is complete with them.
+    event time up to which the stream is complete with them. A row that does not satisfy a condition of `require` sets
+    the table aside, or is held back in its quarantine where `on_failure` says so.
     """
 
     table: str | TablePath
     offsets: Mapping[str, tuple[int, int]] | None = field(default=None, hash=False)
     stream: str | None = None
     watermark: datetime.datetime | None = None
+    require: tuple[str, ...] = ()  # conditions in SQL that each row has to satisfy
+    on_failure: OnFailure = "raise"
 
     @property
     def name(self) -> str:
@@ -67,6 +70,8 @@ class TableBatch:
             "stream": self.stream,
             "watermark": None if self.watermark is None else zoned("watermark", self.watermark).isoformat(),
             "writer": writer,
+            "require": list(self.require) or None,
+            "on_failure": self.on_failure if self.require else None,
         }
         return json.dumps({name: value for name, value in said.items() if value is not None})
 

@@ -14,7 +14,7 @@ from keylake.extension import session_of
 from keylake_pipelines.definition.routes import is_captured, route, transforms_of
 from keylake_pipelines.definition.sources import MySql, Postgres
 from keylake_pipelines.pipeline.transforms import Transformed
-from keylake_pipelines.runner.settings import Target
+from keylake_pipelines.runner.settings import NOTHING_REQUIRED, Required, Target
 from keylake_pipelines.source.source import CHANGES
 from keylake_pipelines.source.tables import SourceSchema, SourceTable
 
@@ -46,7 +46,9 @@ class DefinedShaping:
             raise DefinitionError(f"The option bucket of {table} is {buckets!r}. Use a whole number from 1 on.")
         partition_by = next((rule.partition_keys for rule in rules if rule.partition_keys), ())
         names = route(self._pipeline, table)
-        return tuple(Target(name, int(buckets), partition_by, tuple(options.items())) for name in names)
+        stated = (Required(rule.require, rule.on_failure) for rule in rules if rule.require)
+        required = next(stated, NOTHING_REQUIRED)
+        return tuple(Target(name, int(buckets), partition_by, tuple(options.items()), required) for name in names)
 
     def schema(self, schema: SourceSchema) -> SourceSchema:
         """The columns of the projection, and the key."""

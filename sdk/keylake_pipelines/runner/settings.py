@@ -7,16 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from keylake.extension import OnFailure
 from keylake_pipelines.runner.steps import TableStep
 from keylake_pipelines.source.source import Lag
 from keylake_pipelines.source.tables import SourceSchema, SourceTable
 
 Behaviour = Literal["evolve", "try_evolve", "lenient", "ignore", "exception"]
 """What is done with changes of source tables; the words of Flink CDC's `schema.change.behavior`."""
+
+
+class Required(NamedTuple):
+    """The conditions in SQL that each row has to satisfy, and what becomes of one that does not."""
+
+    require: tuple[str, ...] = ()
+    on_failure: OnFailure = "raise"
+
+
+NOTHING_REQUIRED = Required()
 
 
 @dataclass(frozen=True)
@@ -27,6 +38,7 @@ class Target:
     buckets: int = 2
     partition_by: tuple[str, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
+    required: Required = NOTHING_REQUIRED
 
 
 class Shaping(Protocol):

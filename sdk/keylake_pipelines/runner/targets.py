@@ -28,7 +28,7 @@ from keylake.errors import (
 from keylake.extension import TablePath, literal, name_parts, quoted, session_of
 from keylake_pipelines.multi_table.write import TableBatch, write_tables
 from keylake_pipelines.runner.evolution import Alteration
-from keylake_pipelines.runner.settings import Target
+from keylake_pipelines.runner.settings import Required, Target
 from keylake_pipelines.runner.waiting import from_offsets, offsets_in
 from keylake_pipelines.source.tables import SourceSchema
 
@@ -49,10 +49,11 @@ class _Opened:
 class Targets:
     """Keyed tables by their names, opened when they are needed."""
 
-    def __init__(self, lake: Lake, stream: str) -> None:
+    def __init__(self, lake: Lake, stream: str, required: Callable[[str], Required]) -> None:
         self._lake = lake
         self._stream = stream
         self._opened: dict[str, _Opened] = {}
+        self._required = required
 
     def prepare(self, wanted: Iterable[tuple[Target, SourceSchema]]) -> None:
         """Open or create tables, several at once; an error comes again when one is needed.
@@ -178,7 +179,8 @@ class Targets:
             ranges = {p: (known.get(p, least), max(end, ends.get(p, 0))) for p, (least, end) in found.items()}
             # Tables keep no offsets below 0, which snapshots may have. Their rows may come twice: they have versions.
             offsets = {p: (begin, end) for p, (begin, end) in ranges.items() if 0 <= begin < end}
-            batches.append(TableBatch(name, offsets or None, self._stream, (watermarks or {}).get(name)))
+            required, watermark = self._required(name), (watermarks or {}).get(name)
+            batches.append(TableBatch(name, offsets or None, self._stream, watermark, *required))
         sent = pa.concat_tables(
             [
                 part.select(_WRITTEN).add_column(0, "table", pa.repeat(name, part.num_rows))

@@ -18,7 +18,7 @@ from keylake_pipelines.runner.asides import OF_NO_TABLE, Asides
 from keylake_pipelines.runner.changes import Changes
 from keylake_pipelines.runner.evolution import Made
 from keylake_pipelines.runner.rereads import Rereads
-from keylake_pipelines.runner.settings import Target
+from keylake_pipelines.runner.settings import NOTHING_REQUIRED, Required, Target
 from keylake_pipelines.runner.stages.batch import Batch
 from keylake_pipelines.runner.stages.run import Run
 from keylake_pipelines.runner.targets import Targets
@@ -32,10 +32,17 @@ class Writing:
         settings, state = run.settings, run.state
         self._run = run
         self._batch = batch
-        self.targets = Targets(run.lake, settings.name)
+        self.targets = Targets(run.lake, settings.name, self._required)
         rereads = Rereads(settings, state, run.source, self.targets)
         self.changes = Changes(settings, state, self.targets, rereads)
         self.asides = Asides(settings, state, run.dead, self.targets, self.changes, rereads)
+
+    def _required(self, name: str) -> Required:
+        """The conditions for the rows of a keyed table: those of the first source table that has some."""
+        shaping = self._run.settings.shaping
+        sources = (known.schema.table for (_, to), known in self._run.state.tables.items() if to == name)
+        targets = (target for source in sources for target in shaping.targets(source) if target.table == name)
+        return next((target.required for target in targets if target.required.require), NOTHING_REQUIRED)
 
     def prepare(self, offered: Iterable[SourceSchema]) -> None:
         """Create the keyed tables of these source tables."""

@@ -14,17 +14,18 @@ import org.jspecify.annotations.Nullable;
  * A table that gets rows of a frame.
  *
  * @param table its name, as the rows have it
- * @param said options of the write that concern its commit: stream, writer, watermark and offsets
+ * @param said options of the write: stream, writer, watermark and offsets of its commit, and what
+ *     rows have to satisfy
  */
 public record TableBatch(String table, Map<String, String> said) {
   private static final List<String> MEMBERS =
-      List.of("table", "offsets", "stream", "watermark", "writer");
+      List.of("table", "offsets", "stream", "watermark", "writer", "require", "on_failure");
 
   public TableBatch {
     said = Map.copyOf(said);
   }
 
-  /** Reads a JSON object with the members table, offsets, stream, writer and watermark. */
+  /** Reads a JSON object with the members of a batch. */
   public static TableBatch of(String json) {
     JsonNode node = SpecJson.parse("a table of the write", json);
     String table = text(node, "table");
@@ -41,7 +42,7 @@ public record TableBatch(String table, Map<String, String> said) {
               .formatted(table, unknown.get(0), String.join(", ", MEMBERS)));
     }
     Map<String, String> said = new HashMap<>();
-    for (String name : new String[] {"stream", "writer", "watermark"}) {
+    for (String name : new String[] {"stream", "writer", "watermark", "on_failure"}) {
       String value = text(node, name);
       if (value != null) {
         said.put(name, value);
@@ -50,6 +51,10 @@ public record TableBatch(String table, Map<String, String> said) {
     JsonNode offsets = node.get("offsets");
     if (offsets != null && !offsets.isNull()) {
       said.put("offsets", offsets.toString());
+    }
+    JsonNode require = node.get("require");
+    if (require != null && !require.isNull()) {
+      said.put("require", require.toString());
     }
     return new TableBatch(table, said);
   }

@@ -20,7 +20,8 @@ public final class WriteTablesProcedure {
       @Nullable Long minVersion,
       @Nullable Long maxVersion,
       @Nullable String goesOn,
-      @Nullable String failure) {}
+      @Nullable String failure,
+      @Nullable Long heldRows) {}
 
   private WriteTablesProcedure() {}
 
@@ -57,7 +58,7 @@ public final class WriteTablesProcedure {
   private static OutcomeRow row(TableOutcome outcome) {
     CommitLog.Entry commit = outcome.commit();
     return commit == null
-        ? new OutcomeRow(outcome.table(), null, null, null, null, null, outcome.failure())
+        ? new OutcomeRow(outcome.table(), null, null, null, null, null, outcome.failure(), null)
         : new OutcomeRow(
             outcome.table(),
             commit.snapshotId(),
@@ -65,6 +66,7 @@ public final class WriteTablesProcedure {
             commit.minVersion(),
             commit.maxVersion(),
             outcome.goesOn() == null ? null : SpecJson.write(outcome.goesOn()),
-            null);
+            null,
+            commit.heldRows());
   }
 }

@@ -1,5 +1,6 @@
 package io.keylake.spark.maintenance;
 
+import io.keylake.spark.conditions.RowCondition;
 import io.keylake.spark.keys.RowBucket;
 import io.keylake.spark.parquet.SortedFiles;
 import io.keylake.spark.read.merge.CompactionRows;

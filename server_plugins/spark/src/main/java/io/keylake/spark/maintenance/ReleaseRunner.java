@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.NOTHING_TO_DO;
 
 import io.keylake.merge.MergeRules;
 import io.keylake.spark.access.AccessControl;
+import io.keylake.spark.conditions.RowCondition;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.commits.Commits;

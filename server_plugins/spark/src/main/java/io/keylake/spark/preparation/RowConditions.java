@@ -1,7 +1,7 @@
 package io.keylake.spark.preparation;
 
+import io.keylake.spark.conditions.RequiredCondition;
 import io.keylake.spark.statements.Columns;
-import io.keylake.spark.write.request.RequiredCondition;
 import io.keylake.spark.write.request.Requirement;
 import io.keylake.tables.spec.HelperColumn;
 import io.keylake.tables.spec.KeyedSchema;

@@ -3,8 +3,8 @@ package io.keylake.spark.procedures;
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
+import io.keylake.spark.conditions.RowCondition;
 import io.keylake.spark.maintenance.ReleaseRunner;
-import io.keylake.spark.maintenance.RowCondition;
 import io.keylake.spark.maintenance.UndoRunner;
 import io.keylake.spark.read.merge.CompactionRows;
 import io.keylake.tables.KeylakeException;

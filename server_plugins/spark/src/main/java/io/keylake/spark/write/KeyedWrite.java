@@ -1,10 +1,10 @@
 package io.keylake.spark.write;
 
 import io.keylake.spark.access.AccessControl;
+import io.keylake.spark.conditions.RequiredCondition;
 import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
-import io.keylake.spark.write.request.RequiredCondition;
 import io.keylake.spark.write.request.Requirement;
 import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.spark.write.tasks.PartWriters;
@@ -237,7 +237,8 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
         effect.stated(),
         targetFileSize,
         operation,
-        requirement != null && requirement.holdsBack());
+        requirement != null && requirement.holdsBack(),
+        null);
   }
 
   private record WriterFactory(Broadcast<Table> table, PartWriters writers)

@@ -1,12 +1,17 @@
 package io.keylake.spark.write;
 
+import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
+
 import io.keylake.spark.access.AccessControl;
 import io.keylake.spark.keys.ColumnTypes;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
+import io.keylake.spark.write.request.Requirement;
 import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.spark.write.tasks.KeyedDataWriter.Written;
 import io.keylake.spark.write.tasks.PartWriters;
+import io.keylake.spark.write.tasks.RowFailures;
 import io.keylake.tables.GuestApi;
+import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.spec.HelperColumn;
@@ -39,8 +44,18 @@ public final class TableWrite {
   private final Table table;
   private final WriteLabels labels;
   private final String operation;
+  private final KeyedSchema schema;
+  private final List<String> required;
 
-  private TableWrite(KeyedWrite write, Table table, WriteLabels labels, String operation) {
+  private TableWrite(
+      KeyedWrite write,
+      Table table,
+      WriteLabels labels,
+      String operation,
+      KeyedSchema schema,
+      List<String> required) {
+    this.schema = schema;
+    this.required = required;
     this.write = write;
     this.table = table;
     this.labels = labels;
@@ -73,7 +88,9 @@ public final class TableWrite {
             .labels()
             .by(spark.sparkContext().sparkUser())
             .certified(AccessControl.principalOfThread());
-    return new TableWrite(write, table, labels, operation);
+    Requirement requirement = options.requirement();
+    List<String> required = requirement == null ? List.of() : requirement.conditions();
+    return new TableWrite(write, table, labels, operation, schema, required);
   }
 
   /**
@@ -143,8 +160,25 @@ public final class TableWrite {
 
   /** Refuses a table that takes no writes as it is. */
   public Writers writers() {
-    PartWriters parts = write.writers(operation);
+    PartWriters untested = write.writers(operation);
+    PartWriters parts = required.isEmpty() ? untested : untested.testing(tests());
     return new Writers(SerializableTable.copyOf(table), parts);
+  }
+
+  private RowFailures tests() {
+    try {
+      return RowFailures.of(required, schema, rowType(schema));
+    } catch (RuntimeException e) {
+      throw e;
+    } catch (Exception e) { // Spark's, which are not declared
+      throw new KeylakeException(
+          SCHEMA_MISMATCH,
+          "a condition of %s cannot be tested on its rows: %s"
+              .formatted(
+                  String.join(", ", required),
+                  String.valueOf(e.getMessage()).lines().findFirst().orElse("")),
+          e);
+    }
   }
 
   /** Commits what the tasks have written. */

@@ -53,8 +53,9 @@ record VersionedWrite(
   }
 
   /**
-   * Where a table was replaced, its columns have new ids, also the hidden ones of versions, of
-   * which the manifest of each file says how many values there are.
+   * Refuses files of an earlier definition: where a table was replaced, its columns have new ids,
+   * also the hidden ones of versions, of which the manifest of each file says how many values there
+   * are.
    */
   private void checkDefinition(Schema schema) {
     NestedField version = schema.findField(KeyedSchema.MERGE_INFO + "." + KeyedSchema.VERSION);

@@ -14,14 +14,29 @@ import org.jspecify.annotations.Nullable;
  * own, or fails the write. Both kinds come in the order of the write, so that rows of a key are
  * folded among those of their kind.
  *
+ * @param failure of each row
  * @param held writes rows that fail; null where they fail the write
  */
-record CheckedRows(WriteLayout layout, KeyedDataWriter passing, @Nullable KeyedDataWriter held)
+record CheckedRows(
+    WriteLayout layout, Failure failure, KeyedDataWriter passing, @Nullable KeyedDataWriter held)
     implements DataWriter<InternalRow> {
+
+  /** Says which condition a row does not satisfy. */
+  @FunctionalInterface
+  interface Failure {
+    /** The text of the condition; null for a row that passes. */
+    @Nullable String of(InternalRow row);
+
+    /** The column that the preparation of the rows has added. */
+    static Failure inColumn(int position) {
+      return row -> row.isNullAt(position) ? null : row.getUTF8String(position).toString();
+    }
+  }
 
   @Override
   public void write(InternalRow row) throws IOException {
-    if (row.isNullAt(layout.failed())) {
+    String failed = failure.of(row);
+    if (failed == null) {
       passing.write(row);
     } else if (held != null) {
       held.write(row);
@@ -29,7 +44,7 @@ record CheckedRows(WriteLayout layout, KeyedDataWriter passing, @Nullable KeyedD
       throw new KeylakeException(
           BAD_ROWS,
           "the row with key %s does not satisfy the condition %s; mend it, or write with on_failure='quarantine', which holds such rows back"
-              .formatted(layout.keyOf(row), row.getUTF8String(layout.failed())));
+              .formatted(layout.keyOf(row), failed));
     }
   }
 

@@ -22,6 +22,7 @@ import org.jspecify.annotations.Nullable;
  * @param targetFileSize in bytes
  * @param operation a part of the names of files that no other write has
  * @param holdsBack whether rows that fail a condition are written apart
+ * @param tests of rows that come without having been tested; null where they have been, or need not
  */
 public record PartWriters(
     KeyedSchema schema,
@@ -31,7 +32,8 @@ public record PartWriters(
     Expression replaces,
     long targetFileSize,
     String operation,
-    boolean holdsBack)
+    boolean holdsBack,
+    @Nullable RowFailures tests)
     implements Serializable {
   private static final String PASSING = "";
   private static final String HELD = "held-";
@@ -55,13 +57,24 @@ public record PartWriters(
   }
 
   private DataWriter<InternalRow> writer(SortedFiles files, Table table, int part, long attempt) {
-    if (layout.failed() < 0) {
+    CheckedRows.Failure failure =
+        tests != null
+            ? tests.failures(layout, new RowCheck(layout, schema.spec()))
+            : layout.failed() >= 0 ? CheckedRows.Failure.inColumn(layout.failed()) : null;
+    if (failure == null) {
       return writer(files);
     }
     return new CheckedRows(
         layout,
+        failure,
         writer(files),
         holdsBack ? writer(files.beside(places(table, part, attempt, HELD))) : null);
+  }
+
+  /** The same, with tests of rows. */
+  public PartWriters testing(RowFailures all) {
+    return new PartWriters(
+        schema, layout, verb, fixedVersion, replaces, targetFileSize, operation, holdsBack, all);
   }
 
   private KeyedDataWriter writer(SortedFiles sorted) {

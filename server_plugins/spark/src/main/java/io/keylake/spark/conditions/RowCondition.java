@@ -1,4 +1,4 @@
-package io.keylake.spark.maintenance;
+package io.keylake.spark.conditions;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
@@ -41,7 +41,7 @@ import scala.jdk.javaapi.CollectionConverters;
 public record RowCondition(Expression bound) implements Serializable {
 
   /** Tests rows, in one thread. */
-  interface Test {
+  public interface Test {
     boolean holds(InternalRow row);
   }
 
@@ -63,7 +63,7 @@ public record RowCondition(Expression bound) implements Serializable {
               NamedExpression.newExprId(),
               seq(List.of()));
       columns.add(column);
-      if (!KeyedSchema.isHidden(field.name()) && !field.name().equals(KeyedSchema.MERGE_INFO)) {
+      if (!KeyedSchema.isHidden(field.name()) && !field.name().startsWith(KeyedSchema.MERGE_INFO)) {
         shown.add(column);
       }
     }
@@ -113,11 +113,11 @@ public record RowCondition(Expression bound) implements Serializable {
   }
 
   /** Selects the rows that this one does not. */
-  RowCondition negated() {
+  public RowCondition negated() {
     return new RowCondition(new Not(bound));
   }
 
-  Test test() {
+  public Test test() {
     return Predicate.create(bound)::eval;
   }
 

@@ -1,4 +1,4 @@
-package io.keylake.spark.write.request;
+package io.keylake.spark.conditions;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
