@@ -51,7 +51,8 @@ def test_a_transform_requires_conditions_of_rows(lake: kl.Lake, tmp_path: Path, 
     arrive(tmp_path / "in" / "clicks", "1", {"id": 1, "total": 7})
     kl.run_pipeline(pipeline, lake, once=True)
     # The requirement holds after a restart, too.
-    arrive(tmp_path / "in" / "orders", "2", {"id": 3, "total": 3, "city": "Rome"}, {"id": 4, "total": 4, "city": "Bern"})
+    rome, bern = ({"id": key, "total": key, "city": city} for key, city in ((3, "Rome"), (4, "Bern")))
+    arrive(tmp_path / "in" / "orders", "2", rome, bern)
     report = kl.run_pipeline(pipeline, lake, once=True)
     orders, clicks = (lake.table(f"{name}.{table}") for table in ("orders", "clicks"))
     found = sorted(row.id for row in orders.read(["id"]).collect())

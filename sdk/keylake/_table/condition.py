@@ -216,6 +216,7 @@ class CheckVerbs(Verbs):
 
             print(profiles.repair_plan("pages", copy="/backups/lake/features/user_profile"))
         """
+        check_type("copy", copy, str | os.PathLike | None, "the path or URL of a folder")
         copy = None if copy is None else os.fspath(copy)
         rows = self._handle.on_main.call("repair_plan", level=checked_level(level), copy=copy)
         steps = tuple(RepairStep(**row) for row in rows)

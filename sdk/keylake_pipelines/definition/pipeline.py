@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 from typing_extensions import Self
 
-from keylake.errors import DefinitionError
+from keylake.errors import DefinitionError, check_type
 from keylake_pipelines.definition.fields import (
     NO_OPTIONS,
     Conditions,
@@ -318,6 +318,7 @@ class Pipeline(Definition):
 
             pipeline = kl.Pipeline.load("pipeline.yaml")
         """
+        check_type("path", path, str | os.PathLike, "the path of a YAML file")
         try:
             text = Path(path).read_text(encoding="utf-8")
         except OSError as error:
