@@ -63,6 +63,6 @@ def test_a_transform_requires_conditions_of_rows(lake: kl.Lake, tmp_path: Path, 
         return
     assert found == [1, 4]
     failed = {row.id: row._failed for row in orders.quarantine.rows(["id"]).collect()}
-    assert failed == {2: ["total >= 0"], 3: ["city IN ('Oslo', 'Bern')"]}
+    assert failed == {2: "total >= 0", 3: "city IN ('Oslo', 'Bern')"}
     assert orders.quarantine.release().rows == 2
     assert sorted(row.id for row in orders.read(["id"]).collect()) == [1, 2, 3, 4]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -94,6 +95,8 @@ def value_range(column: Name, at_least: Bound | None = None, at_most: Bound | No
         raise DefinitionError(f"value_range({column!r}) needs at_least= or at_most=.")
     for word, bound in given.items():
         check_type(word, bound, Bound, "a number, text, a date or a datetime")
+        if isinstance(bound, float | decimal.Decimal) and not math.isfinite(bound):
+            raise DefinitionError(f"value_range({column!r}, {word}={bound!r}): the bound is no number. Leave it out.")
     signs, signs_inside = {"at_least": "<", "at_most": ">"}, {"at_least": ">=", "at_most": "<="}
     outside = " OR ".join(f"{quoted(column)} {signs[word]} {_in_sql(bound)}" for word, bound in given.items())
     inside = " AND ".join(f"{quoted(column)} {signs_inside[word]} {_in_sql(bound)}" for word, bound in given.items())

@@ -6,8 +6,8 @@ upsert(rows, require=[...], on_failure="quarantine")  ──┬─▶ main
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from keylake._definition.spec import Names
@@ -15,7 +15,6 @@ from keylake._display.html_table import ShownFields
 from keylake._gate.checks import Check
 from keylake._server.conditions import condition_text
 from keylake._server.statements import Select, literal, quoted
-from keylake._table.changes import ChangeVerbs, Feed
 from keylake._table.handle import Namespace
 from keylake.conditions import Condition
 from keylake.errors import DefinitionError, check_type
@@ -28,19 +27,24 @@ BRANCH = "quarantine"
 
 @dataclass(frozen=True)
 class Held(ShownFields):
-    """Rows in quarantine, of writes that follow each other and required the same conditions.
+    """The rows in quarantine: how many, of how many commits, and the conditions that these required. False for none.
 
-    >>> print(Held(commits=2, rows=17, conditions=("clicks >= 0",), after=5, until=9))
+    >>> print(Held(rows=17, commits=2, conditions=("clicks >= 0",)))
     17 rows of 2 commits, held back by clicks >= 0
+    >>> print(Held(rows=0, commits=0, conditions=()))
+    no rows are held back
     """
 
+    rows: int  # as they are stored: a key can be among them several times
     commits: int
-    rows: int  # that the commits have written: a key can be among them several times
-    conditions: tuple[str, ...]  # in SQL, of which each row fails at least one
-    after: int  # the ends of the range of the branch `quarantine` that has them, as snapshot ids
-    until: int
+    conditions: tuple[str, ...]  # in SQL, in the order in which writes required them
+
+    def __bool__(self) -> bool:
+        return self.rows > 0
 
     def __str__(self) -> str:
+        if not self:
+            return "no rows are held back"
         rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
         commits = "1 commit" if self.commits == 1 else f"{self.commits} commits"
         return f"{rows} of {commits}, held back by {', '.join(self.conditions)}"
@@ -75,22 +79,25 @@ class Quarantine(Namespace):
     A write holds rows back with `require=[...]` and `on_failure="quarantine"`.
     """
 
-    def __call__(self) -> tuple[Held, ...]:
-        """The rows in quarantine by the conditions that they failed, oldest first; empty where there are none.
+    def __call__(self) -> Held:
+        """The number of rows in quarantine, and the conditions by which they were held back.
 
         Raises `DefinitionError` if somebody else has made a branch of that name.
 
         Example::
 
-            profiles.quarantine()
+            profiles.quarantine().rows
         """
-        return tuple(Held(**row) for row in self._handle.on_main.call("quarantine"))
+        found = self._handle.on_main.call("quarantine")
+        rows, commits = (found[0]["rows"], found[0]["commits"]) if found else (0, 0)
+        return Held(rows, commits, tuple(each["condition"] for each in found))
 
     def rows(self, columns: Names | None = None) -> DataFrame:
-        """The rows in quarantine, and in `_failed` the conditions that each does not satisfy, as it is now.
+        """The rows in quarantine, one for each key, and in `_failed` the first condition that a row does not satisfy.
 
-        A row has the columns that its writes carried, the others are null; writes of one key that required the same
-        are merged. A row that was mended fails nothing any more. A row of the same key in main stays as it is.
+        A row has the columns that its writes carried, the others are null. A condition says nothing of a row that does
+        not carry its columns, nor is it looked at where the table does not have them any more. The row of the same key
+        in main stays as it is.
 
         Raises `SchemaMismatch` for a column that the table does not have, and `DefinitionError` if somebody else has
         made a branch of that name.
@@ -99,28 +106,27 @@ class Quarantine(Namespace):
 
             profiles.quarantine.rows().select("user_id", "_failed").show()
         """
-        held = self()
-        all_of = self._current().column_names
-        names = all_of if columns is None else self._knowing(lambda: self._handle.columns(columns))
+        main = self._handle.on_main.as_now()
+        found = main.call("quarantine")
+        names = main.spec.column_names if columns is None else main.columns(columns)
         shown = [quoted(name) for name in names]
-        frames = [self._of(each, all_of).selectExpr(*shown, _failed(each.conditions)) for each in held]
-        if not frames:
-            none = self._handle.session.frame_of(Select(self._handle.on_main.path, names), "false")
-            return none.selectExpr(*shown, "CAST(array() AS ARRAY<STRING>) AS _failed")
-        return reduce(lambda one, other: one.unionByName(other), frames)
-
-    def _of(self, held: Held, columns: tuple[str, ...]) -> DataFrame:
-        feed = Feed(ChangeVerbs(self._handle.on_branch(BRANCH)))
-        return feed.appended(after=held.after, until=held.until, columns=columns).where("NOT _deleted")
+        if not found:
+            none = main.session.frame_of(Select(main.path, names), "false")
+            return none.selectExpr(*shown, "CAST(NULL AS STRING) AS _failed")
+        everything = (*main.spec.column_names, "_merge_info")
+        held = main.session.frame_of(Select(main.on_branch(BRANCH).path, everything), None)
+        known = [(each["condition"], each["versions"]) for each in found if each["is_known"]]
+        return held.selectExpr(*shown, _failed(known))
 
     def release(
         self, *, where: str | Condition | None = None, failed: str | Condition | Check | None = None
     ) -> Released:
         """Bring rows to main as they are, in one commit: all of them, or those that a condition selects.
 
-        With `failed`, a condition that writes required: the rows that do not satisfy it. Rows come to main with their
-        versions, so that newer values there stay; where versions are commit times, that of the release counts. Without
-        conditions no file is opened. When none is left, the branch is dropped.
+        With `failed`, a condition that writes required: the rows that carry its columns and do not satisfy it. Rows
+        come to main with their versions, so that newer values there stay; where versions are commit times, that of the
+        release counts. Without conditions no file is opened, and the branch is dropped; otherwise files of the other
+        rows are written anew.
 
         Raises `NothingToDo` if no row is selected, `DefinitionError` for a condition that cannot be read or looks at
         more than one row, and `CommitConflict` if writes always come in between.
@@ -146,28 +152,34 @@ class Quarantine(Namespace):
         return self._take("discard", where, failed)
 
     def _take(self, procedure: str, where: str | Condition | None, failed: str | Condition | Check | None) -> Released:
-        texts = [text for text in (condition_text(where), _fails(failed)) if text is not None]
-        selected = " AND ".join(f"({text})" for text in texts) or None
-        return Released(**self._handle.on_main.call(procedure, where=selected)[0])
+        words = {"where": condition_text(where), "failed": _text(failed)}
+        return Released(**self._handle.on_main.call(procedure, **words)[0])
 
 
-def _failed(conditions: tuple[str, ...]) -> str:
-    """The conditions that a row does not satisfy, as a column in SQL.
+def _failed(conditions: Sequence[tuple[str, Sequence[str]]]) -> str:
+    r"""The first condition that a row does not satisfy, as a column in SQL.
 
-    >>> _failed(("clicks >= 0",))
-    "array_compact(array(IF(coalesce((clicks >= 0), false), NULL, 'clicks >= 0'))) AS _failed"
+    >>> _failed([("id > 0", [])])
+    "CASE WHEN NOT coalesce((id > 0\\n), false) THEN 'id > 0' END AS _failed"
     """
-    each = ", ".join(f"IF(coalesce(({text}), false), NULL, {literal(text)})" for text in conditions)
-    return f"array_compact(array({each})) AS _failed"
+    cases = [
+        " ".join(
+            (
+                "WHEN",
+                *(f"_merge_info.columns.{quoted(version)} IS NOT NULL AND" for version in versions),
+                f"NOT coalesce(({text}\n), false) THEN {literal(text)}",  # a comment ends with its line
+            )
+        )
+        for text, versions in conditions
+    ]
+    return f"CASE {' '.join(cases)} END AS _failed" if cases else "CAST(NULL AS STRING) AS _failed"
 
 
-def _fails(failed: str | Condition | Check | None) -> str | None:
-    """The condition that a row does not satisfy a condition."""
+def _text(failed: str | Condition | Check | None) -> str | None:
+    """The condition that rows failed, in SQL."""
     if isinstance(failed, Check):
         if failed.row is None:
             raise DefinitionError(f"{failed.text} looks at many rows. Say the condition that a row failed.")
-        text: str | None = failed.row
-    else:
-        check_type("failed", failed, str | Condition | None, "a condition that writes required")
-        text = condition_text(failed)
-    return None if text is None else f"NOT coalesce(({text}), false)"
+        return failed.row
+    check_type("failed", failed, str | Condition | None, "a condition that writes required")
+    return condition_text(failed)

@@ -7,10 +7,15 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.Collection;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.stream.Collectors;
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.catalyst.analysis.MultiAlias;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import scala.jdk.javaapi.CollectionConverters;
@@ -40,18 +45,39 @@ public record RequiredCondition(String text, Expression sql, Set<String> columns
     return new RequiredCondition(text, sql, columns);
   }
 
+  /** Refuses a condition that looks at more than one row, or at columns that the table has not. */
+  public RequiredCondition checked(KeyedSchema schema) {
+    RowCondition.of(text, SparkSchemaUtil.convert(schema.visible()));
+    return this;
+  }
+
   /** Rows with these columns carry all of the condition's. */
   public boolean concerns(Collection<String> carried) {
     return carried.stream().map(RequiredCondition::lower).toList().containsAll(columns);
   }
 
-  private static Expression parsed(String text) {
+  /** The names of the stored versions of its columns. */
+  public List<String> leaves(KeyedSchema schema) {
+    return schema.values().stream()
+        .map(NestedField::name)
+        .filter(name -> columns.contains(lower(name)))
+        .map(schema.spec()::leafOf)
+        .distinct()
+        .toList();
+  }
+
+  static Expression parsed(String text) {
     try {
-      return ClassicSession.active().expression(text);
+      Expression parsed = ClassicSession.active().expression(text);
+      if (parsed instanceof Alias || parsed instanceof MultiAlias) {
+        throw new KeylakeException(
+            DEFINITION, "the condition %s has a name; give the condition alone".formatted(text));
+      }
+      return parsed;
     } catch (ParseException e) {
       throw new KeylakeException(
           DEFINITION,
-          "the condition %s of the write cannot be read: %s"
+          "the condition %s cannot be read: %s"
               .formatted(text, String.valueOf(e.getMessage()).strip()),
           e);
     }

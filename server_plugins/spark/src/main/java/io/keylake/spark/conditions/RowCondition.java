@@ -10,18 +10,20 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BindReferences;
 import org.apache.spark.sql.catalyst.expressions.Coalesce;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Predicate;
 import org.apache.spark.sql.catalyst.expressions.package$;
-import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.types.Metadata;
@@ -51,6 +53,35 @@ public record RowCondition(Expression bound) implements Serializable {
    * @param type of the rows
    */
   public static RowCondition of(String text, StructType type) {
+    return of(text, RequiredCondition.parsed(text), type);
+  }
+
+  /**
+   * Selects rows for which a condition holds, and another one does not.
+   *
+   * @param where null for all
+   * @param failed which says nothing of a row that does not carry its columns; null for none
+   * @param leaves the versions of these columns, whose names stored rows have
+   */
+  public static RowCondition selecting(
+      @Nullable String where,
+      @Nullable RequiredCondition failed,
+      List<String> leaves,
+      StructType type) {
+    Expression all = where == null ? null : RequiredCondition.parsed(where);
+    if (failed != null) {
+      Expression fails = new Not(orFalse(failed.sql()));
+      for (String leaf : leaves) {
+        List<String> path = List.of(KeyedSchema.MERGE_INFO, KeyedSchema.COLUMNS, leaf);
+        fails = new And(new IsNotNull(new UnresolvedAttribute(seq(path))), fails);
+      }
+      all = all == null ? fails : new And(all, fails);
+    }
+    String text = where != null ? where : failed == null ? "true" : failed.text();
+    return of(text, all == null ? Literal$.MODULE$.apply(true) : all, type);
+  }
+
+  private static RowCondition of(String text, Expression parsed, StructType type) {
     List<Attribute> columns = new ArrayList<>();
     List<Attribute> shown = new ArrayList<>();
     for (StructField field : type.fields()) {
@@ -63,16 +94,19 @@ public record RowCondition(Expression bound) implements Serializable {
               NamedExpression.newExprId(),
               seq(List.of()));
       columns.add(column);
-      if (!KeyedSchema.isHidden(field.name()) && !field.name().startsWith(KeyedSchema.MERGE_INFO)) {
+      if (!field.name().startsWith(KeyedSchema.MERGE_INFO + ":")) {
         shown.add(column);
       }
     }
-    Expression selected = new Coalesce(seq(List.of(parsed(text), Literal$.MODULE$.apply(false))));
     LogicalPlan plan =
-        new Project(seq(List.<NamedExpression>of(named(selected))), new AnyRow(shown));
+        new Project(seq(List.<NamedExpression>of(named(orFalse(parsed)))), new AnyRow(shown));
     Expression resolved = resolved(text, ClassicSession.active().optimized(plan));
     return new RowCondition(
         BindReferences.bindReference(resolved, package$.MODULE$.AttributeSeq(seq(columns)), false));
+  }
+
+  private static Expression orFalse(Expression condition) {
+    return new Coalesce(seq(List.of(condition, Literal$.MODULE$.apply(false))));
   }
 
   private static Alias named(Expression selected) {
@@ -83,14 +117,6 @@ public record RowCondition(Expression bound) implements Serializable {
         seq(List.of()),
         Option.empty(),
         seq(List.of()));
-  }
-
-  private static Expression parsed(String text) {
-    try {
-      return ClassicSession.active().expression(text);
-    } catch (ParseException e) {
-      throw bad(text, "cannot be read: " + e.getMessage());
-    }
   }
 
   private static Expression resolved(String text, LogicalPlan optimized) {

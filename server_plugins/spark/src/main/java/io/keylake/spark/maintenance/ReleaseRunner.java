@@ -15,7 +15,6 @@ import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.planning.PlannedSection;
 import io.keylake.tables.planning.ReadPlanner;
 import io.keylake.tables.planning.request.ReadSpec;
-import io.keylake.tables.quarantine.HeldGroup;
 import io.keylake.tables.quarantine.Quarantine;
 import io.keylake.tables.quarantine.Release;
 import io.keylake.tables.spec.KeyedSchema;
@@ -23,7 +22,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
-import java.util.Map;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.UUID;
 import org.apache.iceberg.DataFile;
@@ -84,38 +83,31 @@ public final class ReleaseRunner {
   private Release planned(@Nullable RowCondition wanted, boolean isToMain, WriteLabels labels) {
     Quarantine quarantine = Quarantine.of(table);
     Long head = quarantine.head();
-    if (head == null || quarantine.groups().isEmpty()) {
+    if (head == null || quarantine.rows() == 0) {
       throw nothing("has no rows in quarantine");
     }
     KeyedSchema schema = KeyedSchema.ofBranch(table, Quarantine.BRANCH);
     ReadPlanner planner =
         new ReadPlanner(
             table, schema, ReadSpec.ofAllColumns(schema, head, MergeRules.Wanted.HISTORY));
-    List<FileScanTask> files =
+    List<FileScanTask> tasks =
         planner.files().values().stream().flatMap(Collection::stream).toList();
-    List<Release.Part> parts = new ArrayList<>();
-    List<String> written = new ArrayList<>();
-    for (HeldGroup group : quarantine.groups()) {
-      List<FileScanTask> own =
-          files.stream().filter(each -> group.has(each.file().dataSequenceNumber())).toList();
-      Map<Long, List<DataFile>> byCommit = byCommit(own);
-      if (wanted == null && byCommit.size() <= MOST_COMMITS) {
-        parts.add(new Release.Part(group, List.copyOf(byCommit.values()), List.of()));
-      } else {
-        List<DataFile> selected = written(schema, planner, own, wanted);
-        List<DataFile> left =
-            wanted == null ? List.of() : written(schema, planner, own, wanted.negated());
-        selected.forEach(file -> written.add(file.location()));
-        left.forEach(file -> written.add(file.location()));
-        parts.add(new Release.Part(group, List.of(selected), left));
-      }
+    SortedMap<Long, List<DataFile>> byCommit = byCommit(tasks);
+    boolean isAsItIs = tasks.stream().allMatch(task -> task.deletes().isEmpty());
+    if (wanted == null && isAsItIs && byCommit.size() <= MOST_COMMITS) {
+      return new Release(quarantine, List.copyOf(byCommit.values()), null, isToMain, labels);
     }
-    Release release = new Release(head, parts, isToMain, labels, written);
-    if (wanted != null && release.rows() == 0) {
-      written.forEach(location -> table.io().deleteFile(location));
+    List<DataFile> selected = written(schema, planner, tasks, wanted);
+    if (selected.isEmpty()) {
       throw nothing("has no row in quarantine that the condition selects");
     }
-    return release;
+    Release.Kept kept =
+        new Release.Kept(
+            tasks.stream().map(FileScanTask::file).toList(),
+            tasks.stream().flatMap(task -> task.deletes().stream()).toList(),
+            wanted == null ? List.of() : written(schema, planner, tasks, wanted.negated()),
+            byCommit.lastKey());
+    return new Release(quarantine, List.of(selected), kept, isToMain, labels);
   }
 
   private KeylakeException nothing(String why) {
@@ -123,8 +115,8 @@ public final class ReleaseRunner {
         NOTHING_TO_DO, "table %s %s; there is nothing to do".formatted(table.name(), why));
   }
 
-  private static Map<Long, List<DataFile>> byCommit(List<FileScanTask> files) {
-    Map<Long, List<DataFile>> byCommit = new TreeMap<>();
+  private static SortedMap<Long, List<DataFile>> byCommit(List<FileScanTask> files) {
+    SortedMap<Long, List<DataFile>> byCommit = new TreeMap<>();
     files.forEach(
         each ->
             byCommit

@@ -50,7 +50,7 @@ record RowConditions(List<RequiredCondition> conditions) {
         CollectionConverters.asJava(rows.output()).stream().map(Attribute::name).toList();
     return new RowConditions(
         requirement.conditions().stream()
-            .map(text -> RequiredCondition.of(text, schema))
+            .map(text -> RequiredCondition.of(text, schema).checked(schema))
             .filter(condition -> condition.concerns(carried))
             .toList());
   }

@@ -3,6 +3,7 @@ package io.keylake.spark.procedures;
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
+import io.keylake.spark.conditions.RequiredCondition;
 import io.keylake.spark.conditions.RowCondition;
 import io.keylake.spark.maintenance.ReleaseRunner;
 import io.keylake.spark.maintenance.UndoRunner;
@@ -15,13 +16,12 @@ import io.keylake.tables.branches.Publication;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
-import io.keylake.tables.quarantine.HeldGroup;
 import io.keylake.tables.quarantine.Quarantine;
 import io.keylake.tables.quarantine.Release;
 import io.keylake.tables.repair.Undo;
 import io.keylake.tables.spec.KeyedSchema;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expressions;
@@ -67,9 +67,9 @@ final class BranchProcedures {
       long filesWritten,
       boolean metadataOnly) {}
 
-  /** Rows in quarantine that the same conditions have held back. */
+  /** A condition by which rows were held back, and how many the quarantine has. */
   private record HeldRow(
-      long after, long until, long commits, long rows, List<String> conditions) {}
+      String condition, List<String> versions, boolean isKnown, long rows, long commits) {}
 
   /** The outcome of a release; no snapshot where rows were discarded. */
   private record ReleasedRow(
@@ -142,28 +142,38 @@ final class BranchProcedures {
             "quarantine",
             List.of(LocalProcedure.required("table")),
             HeldRow.class,
-            arguments ->
-                Quarantine.of(tables.load(arguments)).groups().stream()
-                    .map(BranchProcedures::row)
-                    .toList()),
+            arguments -> held(tables.load(arguments))),
         release("release", true),
         release("discard", false),
         undo("undo", true),
         undo("undo_plan", false));
   }
 
-  private static HeldRow row(HeldGroup group) {
-    long rows =
-        group.commits().stream()
-            .map(CommitLog.Entry::of)
-            .mapToLong(commit -> Objects.requireNonNullElse(commit.rows(), 0L))
-            .sum();
-    return new HeldRow(
-        group.before().snapshotId(),
-        group.last().snapshotId(),
-        group.commits().size(),
-        rows,
-        group.conditions());
+  private static List<HeldRow> held(Table table) {
+    Quarantine quarantine = Quarantine.of(table);
+    KeyedSchema schema = KeyedSchema.of(table);
+    List<HeldRow> rows = new ArrayList<>();
+    for (String text : quarantine.conditions()) {
+      RequiredCondition condition = RequiredCondition.of(text, schema);
+      rows.add(
+          new HeldRow(
+              text,
+              condition.leaves(schema),
+              isKnown(condition, schema),
+              quarantine.rows(),
+              quarantine.commits().size()));
+    }
+    return rows;
+  }
+
+  /** The table still has the columns of a condition. */
+  private static boolean isKnown(RequiredCondition condition, KeyedSchema schema) {
+    try {
+      condition.checked(schema);
+      return true;
+    } catch (Exception e) { // Spark's are not declared
+      return false;
+    }
   }
 
   /**
@@ -172,16 +182,26 @@ final class BranchProcedures {
   private LocalProcedure release(String name, boolean isToMain) {
     return LocalProcedure.of(
         name,
-        List.of(LocalProcedure.required("table"), LocalProcedure.optional("where")),
+        List.of(
+            LocalProcedure.required("table"),
+            LocalProcedure.optional("where"),
+            LocalProcedure.optional("failed")),
         ReleasedRow.class,
         arguments -> {
           Table table = tables.load(arguments);
           String where = arguments.text("where");
+          String failed = arguments.text("failed");
+          KeyedSchema schema = KeyedSchema.of(table);
+          RequiredCondition condition =
+              failed == null ? null : RequiredCondition.of(failed, schema).checked(schema);
           RowCondition wanted =
-              where == null
+              where == null && condition == null
                   ? null
-                  : RowCondition.of(
-                      where, CompactionRows.type(KeyedSchema.ofBranch(table, Quarantine.BRANCH)));
+                  : RowCondition.selecting(
+                      where,
+                      condition,
+                      condition == null ? List.of() : condition.leaves(schema),
+                      CompactionRows.type(schema));
           ReleaseRunner.Done done =
               new ReleaseRunner(SparkSession.active().sparkContext(), table).run(wanted, isToMain);
           Release release = done.release();
@@ -246,6 +266,7 @@ final class BranchProcedures {
         arguments -> {
           Table table = tables.load(arguments);
           checkNoQuarantine(table, arguments.text("source"));
+          checkNoQuarantine(table, arguments.text("branch"));
           String where = arguments.text("where");
           CommitRange range =
               RangeArgument.of(arguments, table, arguments.text("source")).commits();

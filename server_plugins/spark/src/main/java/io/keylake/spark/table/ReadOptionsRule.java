@@ -13,6 +13,7 @@ import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.AliasIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.plans.logical.CTERelationRef;
 import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
@@ -119,8 +120,31 @@ public final class ReadOptionsRule extends NodeRule {
   @Override
   protected boolean concerns(LogicalPlan node) {
     return node instanceof InsertIntoStatement insert
-        ? hasOptions(insert.table())
+        ? hasOptions(insert.table()) && reads(insert.query(), (UnresolvedRelation) insert.table())
         : hasOptions(node);
+  }
+
+  /** A query has, or may have, the table of a relation, so that Spark takes one for the other. */
+  private boolean reads(LogicalPlan query, UnresolvedRelation relation) {
+    List<String> name = fullName(relation);
+    return isIn(query, name) || query.subqueriesAll().exists(inner -> isIn(inner, name));
+  }
+
+  private boolean isIn(LogicalPlan query, List<String> name) {
+    return query.exists(
+        node ->
+            node instanceof CTERelationRef
+                || (node instanceof UnresolvedRelation read && isSame(fullName(read), name)));
+  }
+
+  private List<String> fullName(UnresolvedRelation relation) {
+    return ClassicSession.of(session)
+        .fullName(CollectionConverters.asJava(relation.multipartIdentifier()));
+  }
+
+  /** A mention with options of the query has a name of its own already. */
+  private static boolean isSame(List<String> one, List<String> other) {
+    return String.join(".", one).equalsIgnoreCase(String.join(".", other));
   }
 
   private static boolean hasOptions(LogicalPlan node) {

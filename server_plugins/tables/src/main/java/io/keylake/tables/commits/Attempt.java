@@ -317,10 +317,10 @@ public final class Attempt {
         throw again(); // Iceberg's update has the specs from when it was made
       }
       Parent parent = new Parent(metadata(), table.io(), branch, newestFirst);
-      boolean isApplied = this.parent != null;
+      boolean isAppliedAgain = this.parent != null;
       try {
-        if (isApplied && parent.headOf(branch) == null) {
-          throw again(); // the branch was dropped meanwhile, and the change may make it anew
+        if (isAppliedAgain && parts.size() > 1) {
+          throw again(); // Iceberg's updates keep the numbers that manifests of earlier parts had
         }
         if (parent.headOf(branch) == null && !branch.equals(SnapshotRef.MAIN_BRANCH)) {
           throw CommitLog.noBranch(table.name(), branch, parent.references());

@@ -14,6 +14,7 @@ import java.util.Map;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.Metrics;
+import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Conversions;
@@ -42,7 +43,7 @@ record VersionedWrite(
     KeyedSchema schema = KeyedSchema.of(table);
     boolean isOfCommit = schema.spec().versions() == Versions.COMMIT;
     VersionedWrite written = new VersionedWrite(table.name(), files, summary, isOfCommit);
-    written.checkDefinition(table.schema());
+    written.checkDefinition(table.schema(), table.specs());
     Long highest = null;
     for (String branch : branches) {
       highest = HighestVersion.larger(highest, attempt.parent(branch).highestVersion());
@@ -54,19 +55,33 @@ record VersionedWrite(
 
   /**
    * Refuses files of an earlier definition: where a table was replaced, its columns have new ids,
-   * also the hidden ones of versions, of which the manifest of each file says how many values there
-   * are.
+   * those by which it is partitioned, and also the hidden ones of versions, of which the manifest
+   * of each file says how many values there are.
    */
-  private void checkDefinition(Schema schema) {
+  private void checkDefinition(Schema schema, Map<Integer, PartitionSpec> specs) {
     NestedField version = schema.findField(KeyedSchema.MERGE_INFO + "." + KeyedSchema.VERSION);
     boolean isOfTable =
         version != null
             && files.stream()
-                .map(DataFile::valueCounts)
-                .allMatch(counts -> counts == null || counts.containsKey(version.fieldId()));
+                .allMatch(
+                    file ->
+                        isDividedBy(schema, specs.get(file.specId()))
+                            && isOf(schema, version, file.valueCounts()));
     if (!isOfTable) {
       throw OlderDefinition.replaced(table);
     }
+  }
+
+  private static boolean isDividedBy(Schema schema, @Nullable PartitionSpec spec) {
+    return spec != null
+        && spec.fields().stream().allMatch(field -> schema.findField(field.sourceId()) != null);
+  }
+
+  private static boolean isOf(
+      Schema schema, NestedField version, @Nullable Map<Integer, Long> counts) {
+    return counts == null
+        || counts.containsKey(version.fieldId())
+        || counts.keySet().stream().allMatch(id -> schema.findField(id) != null);
   }
 
   private boolean isBelow(long highest) {
@@ -76,7 +91,7 @@ record VersionedWrite(
 
   /** Ends an attempt where somebody has committed a higher version, or replaced the table. */
   void check(Parent parent) {
-    checkDefinition(parent.metadata().schema());
+    checkDefinition(parent.metadata().schema(), parent.metadata().specsById());
     Long highest = parent.highestVersion();
     if (highest != null && isBelow(highest)) {
       throw Attempt.again();

@@ -95,6 +95,9 @@ public record WriteSummary(
   /** The rows of the quarantine that have come to main. */
   public static final String RELEASE = "release";
 
+  /** Rows of the quarantine that were taken away. */
+  public static final String DISCARD = "discard";
+
   /** The number of rows that a write has held back. */
   static final String HELD_ROWS = "keylake.held_rows";
 

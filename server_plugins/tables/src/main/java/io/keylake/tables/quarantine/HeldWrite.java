@@ -32,18 +32,17 @@ public record HeldWrite(
   @Override
   public void addTo(Attempt attempt) {
     Quarantine.begin(attempt);
-    hold(attempt, held, summary, conditions);
-    passing.addTo(attempt);
-  }
-
-  /** Adds files to the quarantine. */
-  static void hold(
-      Attempt attempt, List<DataFile> files, WriteSummary summary, List<String> conditions) {
-    new Append(Quarantine.BRANCH, files, summary)
+    new Append(Quarantine.BRANCH, held, summary)
         .addTo(
             attempt,
             List.of(Quarantine.BRANCH),
-            (said, parent, number) -> said.with(Quarantine.CONDITIONS, SpecJson.write(conditions)));
+            (said, parent, number) -> {
+              if (!Quarantine.isOne(parent.commits())) {
+                throw Attempt.again(); // all rows were released meanwhile, and the branch is gone
+              }
+              return said.with(Quarantine.CONDITIONS, SpecJson.write(conditions));
+            });
+    passing.addTo(attempt);
   }
 
   @Override

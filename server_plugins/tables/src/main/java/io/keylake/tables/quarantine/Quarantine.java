@@ -6,16 +6,21 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.CommitSummary;
 import io.keylake.tables.commits.Overwrite;
+import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.spec.SpecJson;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import org.apache.iceberg.OverwriteFiles;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
+import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.util.SnapshotUtil;
@@ -34,9 +39,11 @@ import org.jspecify.annotations.Nullable;
  * <p>Each commit says the conditions of its write, and does not expire while the branch is there.
  *
  * @param head where the branch stands; null where nothing is held
- * @param groups oldest first
+ * @param commits those that have held rows back or mended them, oldest first
+ * @param conditions of all of them, in their order
  */
-public record Quarantine(Table table, @Nullable Long head, List<HeldGroup> groups) {
+public record Quarantine(
+    Table table, @Nullable Long head, List<Snapshot> commits, List<String> conditions) {
   public static final String BRANCH = "quarantine";
 
   /** The conditions of a write, which none of the rows that a commit holds satisfies entirely. */
@@ -45,28 +52,32 @@ public record Quarantine(Table table, @Nullable Long head, List<HeldGroup> group
   private static final long FOR_EVER = Duration.ofDays(100 * 365).toMillis();
 
   public Quarantine {
-    groups = List.copyOf(groups);
+    commits = List.copyOf(commits);
+    conditions = List.copyOf(conditions);
   }
 
   /** The rows that a table holds now. */
   public static Quarantine of(Table table) {
     SnapshotRef ref = table.refs().get(BRANCH);
     if (ref == null) {
-      return new Quarantine(table, null, List.of());
+      return new Quarantine(table, null, List.of(), List.of());
     }
-    List<Snapshot> oldestFirst = new ArrayList<>();
-    Snapshot begin = null;
-    for (Snapshot each : SnapshotUtil.ancestorsOf(ref.snapshotId(), table::snapshot)) {
-      if (isBegin(each)) {
-        begin = each;
-        break;
-      }
-      oldestFirst.add(0, each);
-    }
-    if (begin == null) {
+    List<Snapshot> commits = new ArrayList<>();
+    Set<String> conditions = new LinkedHashSet<>();
+    if (!isOne(SnapshotUtil.ancestorsOf(ref.snapshotId(), table::snapshot))) {
       throw foreign(table);
     }
-    return new Quarantine(table, ref.snapshotId(), HeldGroup.of(begin, oldestFirst));
+    for (Snapshot each : SnapshotUtil.ancestorsOf(ref.snapshotId(), table::snapshot)) {
+      if (isBegin(each)) {
+        break;
+      }
+      String verb = each.summary().get(WriteSummary.VERB);
+      if (!WriteSummary.isTidying(each) && !WriteSummary.isUndo(each) && !isTaking(verb)) {
+        commits.add(0, each);
+      }
+    }
+    commits.forEach(each -> conditions.addAll(conditions(each.summary())));
+    return new Quarantine(table, ref.snapshotId(), commits, List.copyOf(conditions));
   }
 
   /** A branch of the table holds rows back. */
@@ -89,10 +100,30 @@ public record Quarantine(Table table, @Nullable Long head, List<HeldGroup> group
     return WriteSummary.CREATE_QUARANTINE.equals(commit.summary().get(WriteSummary.VERB));
   }
 
+  /** A commit has taken rows out. */
+  private static boolean isTaking(@Nullable String verb) {
+    return WriteSummary.RELEASE.equals(verb) || WriteSummary.DISCARD.equals(verb);
+  }
+
+  /** The rows that it has, as they are stored: a key may be among them several times. */
+  public long rows() {
+    Snapshot snapshot = head == null ? null : table.snapshot(head);
+    return snapshot == null
+        ? 0
+        : Long.parseLong(snapshot.summary().getOrDefault(SnapshotSummary.TOTAL_RECORDS_PROP, "0"));
+  }
+
+  /** The value columns that its commits have written. */
+  List<String> columns() {
+    Set<String> columns = new TreeSet<>();
+    commits.forEach(each -> columns.addAll(CommitLog.Entry.of(each).columns()));
+    return List.copyOf(columns);
+  }
+
   private static KeylakeException foreign(Table table) {
     return new KeylakeException(
         DEFINITION,
-        "table %s has a branch '%s' that somebody else has made, and rows that fail a check would go to a branch of that name; rename or drop it, or write with on_failure='raise'"
+        "table %s has a branch '%s' that somebody else has made, or has rolled back behind its beginning, and rows that fail a check would go to a branch of that name; rename or drop it, or write with on_failure='raise'"
             .formatted(table.name(), BRANCH));
   }
 
@@ -114,14 +145,13 @@ public record Quarantine(Table table, @Nullable Long head, List<HeldGroup> group
           .setMaxSnapshotAgeMs(BRANCH, FOR_EVER)
           .setMaxRefAgeMs(BRANCH, FOR_EVER)
           .commit();
-      clear(attempt);
+      leaveOutMain(attempt);
     } else if (!isOne(table, BRANCH)) {
       throw foreign(table);
     }
   }
 
-  /** Leaves all rows out, so that the branch begins anew. */
-  static void clear(Attempt attempt) {
+  private static void leaveOutMain(Attempt attempt) {
     Table table = attempt.transaction().table();
     OverwriteFiles nothing =
         attempt.transaction().newOverwrite().overwriteByRowFilter(Expressions.alwaysTrue());

@@ -4,6 +4,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Append;
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
+import io.keylake.tables.commits.CommitSummary;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
@@ -12,110 +13,135 @@ import java.util.LongSummaryStatistics;
 import java.util.Objects;
 import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.RewriteFiles;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes rows out of the quarantine, and brings them to main or leaves them out of both. It gives
- * way where the quarantine has other rows by then.
+ * Takes rows out of the quarantine, and brings them to main or leaves them out of both. Of some of
+ * its rows it puts files of the others in the place of their own, as a compaction does: writes that
+ * came meanwhile are no hindrance. Of all rows it drops the branch, and gives way where the branch
+ * has moved.
  *
- * @param plannedAt where the quarantine stood
+ * @param of the quarantine as it was planned upon
+ * @param selected files of the selected rows, by the commits that main gets, in their order
+ * @param kept the rows that stay; null where all are taken, and the branch with them
  * @param isToMain whether the selected rows come to main
- * @param written the locations of files that were written for it
  */
 public record Release(
-    long plannedAt, List<Part> parts, boolean isToMain, WriteLabels labels, List<String> written)
+    Quarantine of,
+    List<List<DataFile>> selected,
+    @Nullable Kept kept,
+    boolean isToMain,
+    WriteLabels labels)
     implements Change {
 
   /**
-   * The share of one group.
+   * The rows that stay.
    *
-   * @param selected files of selected rows, by the commits that main gets, in their order
-   * @param left files of the rows that stay
+   * @param inputs the files that go
+   * @param superseded what says which of their rows are superseded, and goes with them
+   * @param files in their place
+   * @param age the data sequence number of these
    */
-  public record Part(HeldGroup group, List<List<DataFile>> selected, List<DataFile> left) {
-    public Part {
-      selected = selected.stream().filter(files -> !files.isEmpty()).map(List::copyOf).toList();
-      left = List.copyOf(left);
-    }
-
-    private static long rows(Stream<DataFile> files) {
-      return files.mapToLong(DataFile::recordCount).sum();
-    }
-
-    /** The summary of a commit of some of the rows. */
-    private WriteSummary summary(String verb, List<DataFile> files, WriteLabels labels) {
-      LongSummaryStatistics versions =
-          group.commits().stream()
-              .map(CommitLog.Entry::of)
-              .flatMap(each -> Stream.of(each.minVersion(), each.maxVersion()))
-              .filter(Objects::nonNull)
-              .mapToLong(Long::longValue)
-              .summaryStatistics();
-      boolean hasVersions = versions.getCount() > 0;
-      return new WriteSummary(
-          verb,
-          rows(files.stream()),
-          hasVersions ? versions.getMin() : null,
-          hasVersions ? versions.getMax() : null,
-          group.columns(),
-          labels);
+  public record Kept(
+      List<DataFile> inputs, List<DeleteFile> superseded, List<DataFile> files, long age) {
+    public Kept {
+      inputs = List.copyOf(inputs);
+      superseded = List.copyOf(superseded);
+      files = List.copyOf(files);
     }
   }
 
   public Release {
-    parts = List.copyOf(parts);
-    written = List.copyOf(written);
+    selected = selected.stream().filter(files -> !files.isEmpty()).map(List::copyOf).toList();
   }
 
   /** The number of rows that are taken out. */
   public long rows() {
-    return Part.rows(
-        parts.stream().flatMap(part -> part.selected().stream()).flatMap(List::stream));
+    return rows(selected.stream().flatMap(List::stream));
   }
 
   /** The number of rows that stay. */
   public long rowsLeft() {
-    return Part.rows(parts.stream().flatMap(part -> part.left().stream()));
+    return kept == null ? 0 : rows(kept.files().stream());
   }
 
   /** The number of files whose rows come to main as they are. */
   public long filesAsTheyAre() {
-    return parts.stream()
-        .flatMap(part -> part.selected().stream())
-        .flatMap(List::stream)
-        .filter(file -> !written.contains(file.location()))
-        .count();
+    return kept == null ? selected.stream().mapToLong(List::size).sum() : 0;
+  }
+
+  private static long rows(Stream<DataFile> files) {
+    return files.mapToLong(DataFile::recordCount).sum();
   }
 
   @Override
   public void addTo(Attempt attempt) {
-    if (!attempt.parent(Quarantine.BRANCH).is(plannedAt)) {
-      throw Attempt.stale();
-    }
-    if (rowsLeft() == 0) {
+    if (kept == null) {
+      if (!attempt.parent(Quarantine.BRANCH).is(of.head())) {
+        throw Attempt.stale();
+      }
       attempt.references().removeBranch(Quarantine.BRANCH).commit();
     } else {
-      Quarantine.clear(attempt);
-      for (Part part : parts) {
-        if (!part.left().isEmpty()) {
-          WriteSummary left = part.summary(verb(part), part.left(), WriteLabels.NONE);
-          HeldWrite.hold(attempt, part.left(), left, part.group().conditions());
-        }
-      }
+      keep(attempt, kept);
     }
     if (isToMain) {
-      for (Part part : parts) {
-        for (List<DataFile> files : part.selected()) {
-          new Append(null, files, part.summary(WriteSummary.RELEASE, files, labels)).addTo(attempt);
-        }
+      for (List<DataFile> files : selected) {
+        new Append(null, files, summary(WriteSummary.RELEASE, files)).addTo(attempt);
       }
     }
   }
 
-  /** The verb of the write that has held the rows back. */
-  private static String verb(Part part) {
-    return Objects.requireNonNullElse(
-        CommitLog.Entry.of(part.group().last()).verb(), WriteSummary.RELEASE);
+  private void keep(Attempt attempt, Kept rows) {
+    RewriteFiles rewrite =
+        attempt
+            .transaction()
+            .newRewrite()
+            .validateFromSnapshot(Objects.requireNonNull(of.head(), "it has rows"))
+            .dataSequenceNumber(rows.age());
+    rows.inputs().forEach(rewrite::deleteFile);
+    rows.superseded().forEach(rewrite::deleteFile);
+    rows.files().forEach(rewrite::addFile);
+    WriteSummary summary =
+        summary(isToMain ? WriteSummary.RELEASE : WriteSummary.DISCARD, List.of());
+    attempt.commit(
+        Quarantine.BRANCH,
+        rewrite,
+        parent -> {
+          if (!Quarantine.isOne(parent.commits())) {
+            throw Attempt.stale();
+          }
+          return CommitSummary.of(summary.properties(false));
+        });
+  }
+
+  /** The summary of a commit of some of the rows, of which no more is known than of all. */
+  private WriteSummary summary(String verb, List<DataFile> files) {
+    LongSummaryStatistics versions =
+        of.commits().stream()
+            .map(CommitLog.Entry::of)
+            .flatMap(each -> Stream.of(each.minVersion(), each.maxVersion()))
+            .filter(Objects::nonNull)
+            .mapToLong(Long::longValue)
+            .summaryStatistics();
+    boolean hasVersions = versions.getCount() > 0 && !files.isEmpty();
+    return new WriteSummary(
+        verb,
+        rows(files.stream()),
+        hasVersions ? versions.getMin() : null,
+        hasVersions ? versions.getMax() : null,
+        files.isEmpty() ? List.of() : of.columns(),
+        labels);
+  }
+
+  @Override
+  public List<String> written() {
+    return kept == null
+        ? List.of()
+        : Stream.concat(selected.stream().flatMap(List::stream), kept.files().stream())
+            .map(DataFile::location)
+            .toList();
   }
 
   /** A release gives way to others, and is planned anew. */

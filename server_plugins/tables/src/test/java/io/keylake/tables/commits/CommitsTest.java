@@ -16,6 +16,9 @@ import io.keylake.tables.history.WriteSummaries;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.planning.MemoryTables;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Predicate;
 import java.util.stream.StreamSupport;
 import org.apache.iceberg.DataFile;
@@ -281,6 +284,36 @@ class CommitsTest {
     assertTrue(new Branch(stale, null).append(List.of(file("2")), WriteSummaries.of("update")));
     assertEquals(List.of("1", "2"), files(table));
     assertEquals("unmerged", plainReads());
+  }
+
+  @Test
+  void partsHaveTheNumbersOfTheirCommitsThoughAnotherCommitCameFirst() {
+    main().append(List.of(file("9")), WriteSummaries.of("update"));
+    AtomicBoolean isFirst = new AtomicBoolean(true);
+    Commits.Result result =
+        new Commits(table)
+            .make(
+                attempt -> {
+                  for (String name : List.of("1", "2", "3")) {
+                    new Append(null, List.of(file(name)), WriteSummaries.of("update"))
+                        .addTo(attempt);
+                  }
+                  if (isFirst.getAndSet(false)) {
+                    Table other = catalog.loadTable(MemoryTables.NAME);
+                    new Branch(other, null).append(List.of(file("8")), WriteSummaries.of("update"));
+                  }
+                });
+    assertTrue(result.isCommitted());
+    table.refresh();
+    Map<String, Long> numbers = new TreeMap<>();
+    table
+        .newScan()
+        .planFiles()
+        .forEach(task -> numbers.put(task.file().location(), task.file().dataSequenceNumber()));
+    Map<String, Long> expected = new TreeMap<>();
+    List<String> inOrder = List.of("9", "8", "1", "2", "3");
+    inOrder.forEach(name -> expected.put(file(name).location(), 1L + inOrder.indexOf(name)));
+    assertEquals(expected, numbers);
   }
 
   @Test
