@@ -27,16 +27,15 @@ BRANCH = "quarantine"
 
 @dataclass(frozen=True)
 class Held(ShownFields):
-    """The rows in quarantine: how many, of how many commits, and the conditions that these required. False for none.
+    """The rows in quarantine: how many, and the conditions that their writes required. False for none.
 
-    >>> print(Held(rows=17, commits=2, conditions=("clicks >= 0",)))
-    17 rows of 2 commits, held back by clicks >= 0
-    >>> print(Held(rows=0, commits=0, conditions=()))
+    >>> print(Held(rows=17, conditions=("clicks >= 0",)))
+    17 rows, held back by clicks >= 0
+    >>> print(Held(rows=0, conditions=()))
     no rows are held back
     """
 
     rows: int  # as they are stored: a key can be among them several times
-    commits: int
     conditions: tuple[str, ...]  # in SQL, in the order in which writes required them
 
     def __bool__(self) -> bool:
@@ -46,8 +45,7 @@ class Held(ShownFields):
         if not self:
             return "no rows are held back"
         rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
-        commits = "1 commit" if self.commits == 1 else f"{self.commits} commits"
-        return f"{rows} of {commits}, held back by {', '.join(self.conditions)}"
+        return f"{rows}, held back by {', '.join(self.conditions)}"
 
 
 @dataclass(frozen=True)
@@ -89,8 +87,7 @@ class Quarantine(Namespace):
             profiles.quarantine().rows
         """
         found = self._handle.on_main.call("quarantine")
-        rows, commits = (found[0]["rows"], found[0]["commits"]) if found else (0, 0)
-        return Held(rows, commits, tuple(each["condition"] for each in found))
+        return Held(found[0]["rows"] if found else 0, tuple(each["condition"] for each in found))
 
     def rows(self, columns: Names | None = None) -> DataFrame:
         """The rows in quarantine, one for each key, and in `_failed` the first condition that a row does not satisfy.

@@ -28,6 +28,7 @@ import java.util.UUID;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.SerializableTable;
+import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -82,14 +83,16 @@ public final class ReleaseRunner {
 
   private Release planned(@Nullable RowCondition wanted, boolean isToMain, WriteLabels labels) {
     Quarantine quarantine = Quarantine.of(table);
-    Long head = quarantine.head();
+    Snapshot head = quarantine.head();
     if (head == null || quarantine.rows() == 0) {
       throw nothing("has no rows in quarantine");
     }
     KeyedSchema schema = KeyedSchema.ofBranch(table, Quarantine.BRANCH);
     ReadPlanner planner =
         new ReadPlanner(
-            table, schema, ReadSpec.ofAllColumns(schema, head, MergeRules.Wanted.HISTORY));
+            table,
+            schema,
+            ReadSpec.ofAllColumns(schema, head.snapshotId(), MergeRules.Wanted.HISTORY));
     List<FileScanTask> tasks =
         planner.files().values().stream().flatMap(Collection::stream).toList();
     SortedMap<Long, List<DataFile>> byCommit = byCommit(tasks);

@@ -68,8 +68,7 @@ final class BranchProcedures {
       boolean metadataOnly) {}
 
   /** A condition by which rows were held back, and how many the quarantine has. */
-  private record HeldRow(
-      String condition, List<String> versions, boolean isKnown, long rows, long commits) {}
+  private record HeldRow(String condition, List<String> versions, boolean isKnown, long rows) {}
 
   /** The outcome of a release; no snapshot where rows were discarded. */
   private record ReleasedRow(
@@ -157,11 +156,7 @@ final class BranchProcedures {
       RequiredCondition condition = RequiredCondition.of(text, schema);
       rows.add(
           new HeldRow(
-              text,
-              condition.leaves(schema),
-              isKnown(condition, schema),
-              quarantine.rows(),
-              quarantine.commits().size()));
+              text, condition.leaves(schema), isKnown(condition, schema), quarantine.rows()));
     }
     return rows;
   }

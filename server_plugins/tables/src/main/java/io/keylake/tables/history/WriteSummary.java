@@ -98,6 +98,12 @@ public record WriteSummary(
   /** Rows of the quarantine that were taken away. */
   public static final String DISCARD = "discard";
 
+  /**
+   * The conditions by which the rows of a quarantine were held back, as a JSON list; carried on. No
+   * other branch says it.
+   */
+  public static final String CONDITIONS = "keylake.conditions";
+
   /** The number of rows that a write has held back. */
   static final String HELD_ROWS = "keylake.held_rows";
 

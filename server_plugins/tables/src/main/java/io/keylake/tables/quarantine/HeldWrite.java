@@ -6,10 +6,10 @@ import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
-import io.keylake.tables.spec.SpecJson;
 import java.util.List;
 import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.Snapshot;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,10 +37,11 @@ public record HeldWrite(
             attempt,
             List.of(Quarantine.BRANCH),
             (said, parent, number) -> {
-              if (!Quarantine.isOne(parent.commits())) {
+              Snapshot before = parent.snapshot();
+              if (before == null || !Quarantine.isOne(before)) {
                 throw Attempt.again(); // all rows were released meanwhile, and the branch is gone
               }
-              return said.with(Quarantine.CONDITIONS, SpecJson.write(conditions));
+              return said.with(WriteSummary.CONDITIONS, Quarantine.conditions(before, conditions));
             });
     passing.addTo(attempt);
   }

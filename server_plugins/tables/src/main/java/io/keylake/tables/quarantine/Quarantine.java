@@ -6,24 +6,19 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.CommitSummary;
 import io.keylake.tables.commits.Overwrite;
-import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.spec.SpecJson;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
 import org.apache.iceberg.OverwriteFiles;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expressions;
-import org.apache.iceberg.util.SnapshotUtil;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,23 +31,17 @@ import org.jspecify.annotations.Nullable;
  *   quarantine     ○──●──●──●            ○ leaves out all files of main
  * </pre>
  *
- * <p>Each commit says the conditions of its write, and does not expire while the branch is there.
+ * <p>Each commit says the conditions of all writes so far, so that older ones may expire.
  *
  * @param head where the branch stands; null where nothing is held
- * @param commits those that have held rows back or mended them, oldest first
- * @param conditions of all of them, in their order
+ * @param conditions in the order in which writes required them
  */
-public record Quarantine(
-    Table table, @Nullable Long head, List<Snapshot> commits, List<String> conditions) {
+public record Quarantine(Table table, @Nullable Snapshot head, List<String> conditions) {
   public static final String BRANCH = "quarantine";
-
-  /** The conditions of a write, which none of the rows that a commit holds satisfies entirely. */
-  static final String CONDITIONS = "keylake.conditions";
 
   private static final long FOR_EVER = Duration.ofDays(100 * 365).toMillis();
 
   public Quarantine {
-    commits = List.copyOf(commits);
     conditions = List.copyOf(conditions);
   }
 
@@ -60,64 +49,50 @@ public record Quarantine(
   public static Quarantine of(Table table) {
     SnapshotRef ref = table.refs().get(BRANCH);
     if (ref == null) {
-      return new Quarantine(table, null, List.of(), List.of());
+      return new Quarantine(table, null, List.of());
     }
-    List<Snapshot> commits = new ArrayList<>();
-    Set<String> conditions = new LinkedHashSet<>();
-    if (!isOne(SnapshotUtil.ancestorsOf(ref.snapshotId(), table::snapshot))) {
+    Snapshot head = table.snapshot(ref.snapshotId());
+    if (!isOne(head)) {
       throw foreign(table);
     }
-    for (Snapshot each : SnapshotUtil.ancestorsOf(ref.snapshotId(), table::snapshot)) {
-      if (isBegin(each)) {
-        break;
-      }
-      String verb = each.summary().get(WriteSummary.VERB);
-      if (!WriteSummary.isTidying(each) && !WriteSummary.isUndo(each) && !isTaking(verb)) {
-        commits.add(0, each);
-      }
-    }
-    commits.forEach(each -> conditions.addAll(conditions(each.summary())));
-    return new Quarantine(table, ref.snapshotId(), commits, List.copyOf(conditions));
+    return new Quarantine(table, head, List.copyOf(conditions(head)));
   }
 
   /** A branch of the table holds rows back. */
   public static boolean isOne(Table table, @Nullable String branch) {
     SnapshotRef ref = BRANCH.equals(branch) ? table.refs().get(BRANCH) : null;
-    return ref != null && isOne(SnapshotUtil.ancestorsOf(ref.snapshotId(), table::snapshot));
+    return ref != null && isOne(table.snapshot(ref.snapshotId()));
   }
 
-  /** The commits of a branch, newest first, are those of a quarantine. */
-  static boolean isOne(Iterable<Snapshot> commits) {
-    for (Snapshot each : commits) {
-      if (isBegin(each)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  private static boolean isBegin(Snapshot commit) {
-    return WriteSummary.CREATE_QUARANTINE.equals(commit.summary().get(WriteSummary.VERB));
-  }
-
-  /** A commit has taken rows out. */
-  private static boolean isTaking(@Nullable String verb) {
-    return WriteSummary.RELEASE.equals(verb) || WriteSummary.DISCARD.equals(verb);
+  /** A commit is one of a quarantine. */
+  static boolean isOne(@Nullable Snapshot commit) {
+    return commit != null && commit.summary().containsKey(WriteSummary.CONDITIONS);
   }
 
   /** The rows that it has, as they are stored: a key may be among them several times. */
   public long rows() {
-    Snapshot snapshot = head == null ? null : table.snapshot(head);
-    return snapshot == null
+    return head == null
         ? 0
-        : Long.parseLong(snapshot.summary().getOrDefault(SnapshotSummary.TOTAL_RECORDS_PROP, "0"));
+        : Long.parseLong(head.summary().getOrDefault(SnapshotSummary.TOTAL_RECORDS_PROP, "0"));
   }
 
-  /** The value columns that its commits have written. */
-  List<String> columns() {
-    Set<String> columns = new TreeSet<>();
-    commits.forEach(each -> columns.addAll(CommitLog.Entry.of(each).columns()));
-    return List.copyOf(columns);
+  /** The conditions that a commit says. */
+  private static Set<String> conditions(Snapshot commit) {
+    Set<String> conditions = new LinkedHashSet<>();
+    SpecJson.parse(commit.summary().getOrDefault(WriteSummary.CONDITIONS, "[]"))
+        .forEach(each -> conditions.add(each.asText()));
+    return conditions;
+  }
+
+  /**
+   * The property of a commit that holds rows back.
+   *
+   * @param parent a commit of the quarantine
+   */
+  static String conditions(Snapshot parent, List<String> more) {
+    Set<String> all = conditions(parent);
+    all.addAll(more);
+    return SpecJson.write(List.copyOf(all));
   }
 
   private static KeylakeException foreign(Table table) {
@@ -127,24 +102,11 @@ public record Quarantine(
             .formatted(table.name(), BRANCH));
   }
 
-  /** The conditions that a commit says. */
-  static List<String> conditions(Map<String, String> summary) {
-    List<String> conditions = new ArrayList<>();
-    SpecJson.parse(summary.getOrDefault(CONDITIONS, "[]"))
-        .forEach(each -> conditions.add(each.asText()));
-    return conditions;
-  }
-
   /** Makes the branch, if it is not there. */
   static void begin(Attempt attempt) {
     Table table = attempt.transaction().table();
     if (!table.refs().containsKey(BRANCH)) {
-      attempt
-          .references()
-          .createBranch(BRANCH)
-          .setMaxSnapshotAgeMs(BRANCH, FOR_EVER)
-          .setMaxRefAgeMs(BRANCH, FOR_EVER)
-          .commit();
+      attempt.references().createBranch(BRANCH).setMaxRefAgeMs(BRANCH, FOR_EVER).commit();
       leaveOutMain(attempt);
     } else if (!isOne(table, BRANCH)) {
       throw foreign(table);
@@ -163,6 +125,7 @@ public record Quarantine(
         nothing,
         parent ->
             CommitSummary.of(summary.properties(true))
+                .with(WriteSummary.CONDITIONS, "[]")
                 .with(WriteSummary.REPLACES, Overwrite.json(table, Expressions.alwaysTrue()))
                 .anew());
   }

@@ -5,16 +5,16 @@ import io.keylake.tables.commits.Append;
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
 import io.keylake.tables.commits.CommitSummary;
-import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.spec.KeyedSchema;
 import java.util.List;
-import java.util.LongSummaryStatistics;
 import java.util.Objects;
 import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.RewriteFiles;
+import org.apache.iceberg.types.Types.NestedField;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -79,7 +79,7 @@ public record Release(
   @Override
   public void addTo(Attempt attempt) {
     if (kept == null) {
-      if (!attempt.parent(Quarantine.BRANCH).is(of.head())) {
+      if (!attempt.parent(Quarantine.BRANCH).is(head())) {
         throw Attempt.stale();
       }
       attempt.references().removeBranch(Quarantine.BRANCH).commit();
@@ -98,7 +98,7 @@ public record Release(
         attempt
             .transaction()
             .newRewrite()
-            .validateFromSnapshot(Objects.requireNonNull(of.head(), "it has rows"))
+            .validateFromSnapshot(head())
             .dataSequenceNumber(rows.age());
     rows.inputs().forEach(rewrite::deleteFile);
     rows.superseded().forEach(rewrite::deleteFile);
@@ -109,30 +109,36 @@ public record Release(
         Quarantine.BRANCH,
         rewrite,
         parent -> {
-          if (!Quarantine.isOne(parent.commits())) {
+          if (!Quarantine.isOne(parent.snapshot())) {
             throw Attempt.stale();
           }
           return CommitSummary.of(summary.properties(false));
         });
   }
 
-  /** The summary of a commit of some of the rows, of which no more is known than of all. */
+  private long head() {
+    return Objects.requireNonNull(of.head(), "it has rows").snapshotId();
+  }
+
+  /**
+   * The summary of a commit with some of the rows; their versions are at most the highest of all.
+   */
   private WriteSummary summary(String verb, List<DataFile> files) {
-    LongSummaryStatistics versions =
-        of.commits().stream()
-            .map(CommitLog.Entry::of)
-            .flatMap(each -> Stream.of(each.minVersion(), each.maxVersion()))
-            .filter(Objects::nonNull)
-            .mapToLong(Long::longValue)
-            .summaryStatistics();
-    boolean hasVersions = versions.getCount() > 0 && !files.isEmpty();
-    return new WriteSummary(
-        verb,
-        rows(files.stream()),
-        hasVersions ? versions.getMin() : null,
-        hasVersions ? versions.getMax() : null,
-        files.isEmpty() ? List.of() : of.columns(),
-        labels);
+    String highest = Objects.requireNonNull(of.head()).summary().get(WriteSummary.HIGHEST_VERSION);
+    Long version = files.isEmpty() || highest == null ? null : Long.valueOf(highest);
+    return new WriteSummary(verb, rows(files.stream()), version, version, columns(files), labels);
+  }
+
+  /** The value columns that some file has values of. */
+  private List<String> columns(List<DataFile> files) {
+    return KeyedSchema.of(of.table()).values().stream()
+        .filter(field -> files.stream().anyMatch(file -> carries(file, field.fieldId())))
+        .map(NestedField::name)
+        .toList();
+  }
+
+  private static boolean carries(DataFile file, int column) {
+    return file.columnSizes() == null || file.columnSizes().containsKey(column);
   }
 
   @Override
