@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,7 +81,7 @@ def test_a_mend_reaches_rows_that_other_conditions_held_back(lake: kl.Lake) -> N
     assert [tuple(row) for row in table.read(["id", "clicks", "city"]).collect()] == [(0, 3, "Oslo")]
 
 
-def test_rows_without_the_columns_of_a_condition_did_not_fail_it(lake: kl.Lake) -> None:
+def test_rows_without_the_columns_of_a_condition_did_not_fail_it(lake: kl.Lake, warehouse: Path) -> None:
     table = table_of(lake)
     bonn = kl.condition("city <> 'Bonn'")
     table.update([{"id": 1, "at": NOON, "city": "Bonn"}], require=[bonn], on_failure="quarantine")
@@ -89,6 +90,9 @@ def test_rows_without_the_columns_of_a_condition_did_not_fail_it(lake: kl.Lake) 
     done = table.quarantine.discard(failed="clicks >= 0")
     assert (done.rows, done.rows_left) == (1, 1)
     assert failed(table) == {1: "city <> 'Bonn'"}
+    table.layout.clean(kl.RetentionPolicy(days=0))
+    stored = list(warehouse.joinpath(*table.name.split(".")).rglob("*.parquet"))
+    assert len(stored) == 1, "nothing is left of the discarded row"
 
 
 def test_conditions_as_people_write_them(lake: kl.Lake) -> None:

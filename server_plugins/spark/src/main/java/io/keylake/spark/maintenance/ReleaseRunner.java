@@ -72,6 +72,7 @@ public final class ReleaseRunner {
       Release release = planned(wanted, isToMain, labels);
       Commits.Result result = new Commits(table).make(release);
       if (result.isCommitted()) {
+        release.unused().forEach(table.io()::deleteFile);
         return new Done(release, isToMain ? result.snapshotId() : null);
       }
     }

@@ -150,6 +150,13 @@ public record Release(
             .toList();
   }
 
+  /** The locations of written files that nothing needs once the rows are discarded. */
+  public List<String> unused() {
+    return kept == null || isToMain
+        ? List.of()
+        : selected.stream().flatMap(List::stream).map(DataFile::location).toList();
+  }
+
   /** A release gives way to others, and is planned anew. */
   @Override
   public @Nullable KeylakeException lost(String why) {
