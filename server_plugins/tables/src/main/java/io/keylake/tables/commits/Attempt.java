@@ -359,16 +359,16 @@ public final class Attempt {
       if (committer != null) {
         all.putIfAbsent(WriteSummary.WRITER, committer);
       }
-      Snapshot before = parent.snapshot();
-      if (before != null && before.summary().containsKey(WriteSummary.CONDITIONS)) {
-        all.putIfAbsent(WriteSummary.CONDITIONS, before.summary().get(WriteSummary.CONDITIONS));
+      Snapshot newest = parent.snapshot();
+      if (newest != null && newest.summary().containsKey(WriteSummary.CONDITIONS)) {
+        all.putIfAbsent(WriteSummary.CONDITIONS, newest.summary().get(WriteSummary.CONDITIONS));
       }
       Watermarks.parse(all.get(Watermarks.PROPERTY))
           .and(parent.watermarks())
           .properties()
           .forEach(all::put);
-      Ledger known = now.isAnew() ? Ledger.NOTHING : parent.ledger();
-      ledger = known.and(now.sameAs()).and(now.takesIn());
+      Ledger before = now.isAnew() ? Ledger.NOTHING : parent.ledger();
+      ledger = before.and(now.sameAs()).and(now.takesIn());
       all.put(WriteSummary.TAKEN_IN, ledger.said());
       if (!now.sameAs().equals(NumberSet.EMPTY)) {
         all.put(WriteSummary.SAME_AS, now.sameAs().toString());

@@ -41,6 +41,7 @@ import org.slf4j.LoggerFactory;
 public final class Commits {
   private static final Logger LOG = LoggerFactory.getLogger(Commits.class);
   private static final int MOST_ATTEMPTS = 30;
+  private static final int MOST_ATTEMPTS_TOGETHER = 3;
 
   private final Table table;
   private final Runnable afterwards;
@@ -153,6 +154,23 @@ public final class Commits {
    * @return the snapshot of each; empty if it is certain that nothing was committed
    */
   List<Long> together(List<Append> appends) {
+    for (int attempt = 1; attempt < MOST_ATTEMPTS_TOGETHER; attempt++) {
+      try {
+        return togetherOnce(appends);
+      } catch (NotCommitted e) { // another commit came first
+        table.refresh();
+      }
+    }
+    try {
+      return togetherOnce(appends);
+    } catch (NotCommitted e) {
+      LOG.info("{}: {} appends are tried one by one", table.name(), appends.size(), e);
+      return List.of();
+    }
+  }
+
+  /** The same; ends with {@link NotCommitted} if another attempt may succeed. */
+  private List<Long> togetherOnce(List<Append> appends) {
     Attempt attempt = null;
     try {
       attempt = new Attempt(table, WriteLabels.NONE, checks(appends.get(0)));
@@ -163,6 +181,9 @@ public final class Commits {
     } catch (RuntimeException e) {
       if (attempt == null || !attempt.isSent() || e instanceof CleanableFailure) {
         discard(attempt);
+        if (e instanceof NotCommitted again && again.why() == AGAIN) {
+          throw again;
+        }
         LOG.info("{}: {} appends are tried one by one", table.name(), appends.size(), e);
         return List.of();
       }
