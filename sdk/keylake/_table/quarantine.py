@@ -157,7 +157,7 @@ def _failed(conditions: Sequence[tuple[str, Sequence[str]]]) -> str:
     r"""The first condition that a row does not satisfy, as a column in SQL.
 
     >>> _failed([("id > 0", [])])
-    "CASE WHEN NOT coalesce((id > 0\\n), false) THEN 'id > 0' END AS _failed"
+    "CASE WHEN NOT coalesce((id > 0\n), false) THEN 'id > 0' END AS _failed"
     """
     cases = [
         " ".join(

@@ -61,8 +61,8 @@ class Shaping(Protocol):
 class AsTheyAre:
     """Tables go to keyed tables of their own names in one namespace, their rows as they are.
 
-    >>> AsTheyAre("shop").targets(SourceTable(("app", "public", "orders")))
-    (Target(table='shop.orders', buckets=2, partition_by=(), properties=()),)
+    >>> [target.table for target in AsTheyAre("shop").targets(SourceTable(("app", "public", "orders")))]
+    ['shop.orders']
     """
 
     namespace: str
