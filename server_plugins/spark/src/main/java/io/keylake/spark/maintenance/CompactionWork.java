@@ -17,10 +17,13 @@ import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileFormat;
+import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.io.OutputFileFactory;
+import org.apache.spark.SparkContext;
 import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.java.function.Function;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -60,6 +63,22 @@ record CompactionWork(
     @Override
     public DataFile[] call(CompactionWork work) throws IOException {
       return work.run(table.value());
+    }
+  }
+
+  /** The files that some works write, a task for each. */
+  static List<DataFile> run(SparkContext spark, Table table, List<CompactionWork> works) {
+    if (works.isEmpty()) {
+      return List.of();
+    }
+    JavaSparkContext context = JavaSparkContext.fromSparkContext(spark);
+    Broadcast<Table> copy = context.broadcast(SerializableTable.copyOf(table));
+    try {
+      return context.parallelize(works, works.size()).map(new Runner(copy)).collect().stream()
+          .flatMap(Arrays::stream)
+          .toList();
+    } finally {
+      copy.destroy();
     }
   }
 

@@ -19,7 +19,6 @@ import io.keylake.tables.quarantine.Quarantine;
 import io.keylake.tables.quarantine.Release;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.SortedMap;
@@ -27,12 +26,9 @@ import java.util.TreeMap;
 import java.util.UUID;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
-import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.spark.SparkContext;
-import org.apache.spark.api.java.JavaSparkContext;
-import org.apache.spark.broadcast.Broadcast;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -152,21 +148,6 @@ public final class ReleaseRunner {
               targetFileBytes,
               wanted));
     }
-    if (works.isEmpty()) {
-      return List.of();
-    }
-    JavaSparkContext context = JavaSparkContext.fromSparkContext(spark);
-    Broadcast<Table> copy = context.broadcast(SerializableTable.copyOf(table));
-    try {
-      return context
-          .parallelize(works, works.size())
-          .map(new CompactionWork.Runner(copy))
-          .collect()
-          .stream()
-          .flatMap(Arrays::stream)
-          .toList();
-    } finally {
-      copy.destroy();
-    }
+    return CompactionWork.run(spark, table, works);
   }
 }

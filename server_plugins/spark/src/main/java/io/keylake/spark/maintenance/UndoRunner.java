@@ -9,15 +9,11 @@ import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.repair.Undo;
 import io.keylake.tables.repair.UndoChange;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
 import org.apache.iceberg.DataFile;
-import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
 import org.apache.spark.SparkContext;
-import org.apache.spark.api.java.JavaSparkContext;
-import org.apache.spark.broadcast.Broadcast;
 import org.jspecify.annotations.Nullable;
 
 /** Carries an undo out: merges anew what has to be, a task for each bucket, and commits once. */
@@ -63,7 +59,6 @@ public final class UndoRunner {
   }
 
   private List<DataFile> merged(Undo undo) {
-    Table copied = SerializableTable.copyOf(table);
     long targetFileBytes = CompactionPolicy.of(table).targetFileBytes();
     String operation = "undo-" + UUID.randomUUID();
     List<CompactionWork> works = new ArrayList<>();
@@ -80,21 +75,6 @@ public final class UndoRunner {
                 null));
       }
     }
-    if (works.isEmpty()) {
-      return List.of();
-    }
-    JavaSparkContext context = JavaSparkContext.fromSparkContext(spark);
-    Broadcast<Table> copy = context.broadcast(copied);
-    try {
-      return context
-          .parallelize(works, works.size())
-          .map(new CompactionWork.Runner(copy))
-          .collect()
-          .stream()
-          .flatMap(Arrays::stream)
-          .toList();
-    } finally {
-      copy.destroy();
-    }
+    return CompactionWork.run(spark, table, works);
   }
 }

@@ -173,9 +173,7 @@ public final class ReadOptionsRule extends NodeRule {
     if (catalogs().v1SessionCatalog().isTempView(relation.multipartIdentifier())) {
       return relation;
     }
-    List<String> name =
-        ClassicSession.of(session)
-            .fullName(CollectionConverters.asJava(relation.multipartIdentifier()));
+    List<String> name = fullName(relation);
     String last = name.get(name.size() - 1);
     if (isMention(last) || !isOurs(name.get(0))) {
       return relation;

@@ -6,21 +6,25 @@ import io.keylake.spark.write.tasks.RowCheck.Operation;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.util.ArrayData;
+import java.util.stream.IntStream;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.unsafe.types.UTF8String;
-import org.jspecify.annotations.Nullable;
 
 /** The conditions of a write whose rows come to the writers without having been tested. */
 public record RowFailures(List<Condition> conditions) implements Serializable {
   /** A condition, of which columns, and its test. */
   private record Condition(String text, Set<String> columns, RowCondition condition)
-      implements Serializable {}
+      implements Serializable {
+
+    /** The places of its columns among the values of a layout. */
+    int[] places(WriteLayout layout) {
+      return IntStream.range(0, layout.values().size())
+          .filter(i -> columns.contains(layout.values().get(i).name().toLowerCase(Locale.ROOT)))
+          .toArray();
+    }
+  }
 
   public RowFailures {
     conditions = List.copyOf(conditions);
@@ -42,34 +46,20 @@ public record RowFailures(List<Condition> conditions) implements Serializable {
   CheckedRows.Failure failures(WriteLayout layout, RowCheck check) {
     List<RowCondition.Test> tests =
         conditions.stream().map(each -> each.condition().test()).toList();
+    List<int[]> columns = conditions.stream().map(each -> each.places(layout)).toList();
     return row -> {
       if (layout.op() >= 0 && check.operation(row) != Operation.WRITE) {
         return null;
       }
-      Set<String> carried = layout.columnsFrom() < 0 ? null : carried(row, layout.columnsFrom());
+      boolean[] carried = layout.columnsFrom() < 0 ? null : check.carried(row);
       for (int i = 0; i < tests.size(); i++) {
-        Condition each = conditions.get(i);
-        boolean isConcerned = carried == null || carried.containsAll(each.columns());
+        boolean isConcerned =
+            carried == null || IntStream.of(columns.get(i)).allMatch(value -> carried[value]);
         if (isConcerned && !tests.get(i).holds(row)) {
-          return each.text();
+          return conditions.get(i).text();
         }
       }
       return null;
     };
-  }
-
-  private static @Nullable Set<String> carried(InternalRow row, int position) {
-    if (row.isNullAt(position)) {
-      return null; // is refused by the writer
-    }
-    ArrayData names = row.getArray(position);
-    Set<String> carried = new HashSet<>();
-    for (int i = 0; i < names.numElements(); i++) {
-      UTF8String name = names.getUTF8String(i);
-      if (name != null) {
-        carried.add(name.toString().toLowerCase(Locale.ROOT));
-      }
-    }
-    return carried;
   }
 }
