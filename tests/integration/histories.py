@@ -1,6 +1,6 @@
 """Random histories: operations drawn from a seed, on few keys and few versions, so that they meet all the time."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta, timezone
 from random import Random
@@ -97,6 +97,22 @@ def operations(
     """Operations of at most `rows` rows each, on about as many keys as one of them has rows."""
     random = Random(seed)
     return [_Draw(random, shape, random.randint(1, rows), random.choice(forms)).operation() for _ in range(count)]
+
+
+def operations_until(
+    is_met: Callable[[], object],
+    shape: Shape,
+    seed: int,
+    count: int,
+    rows: int,
+    *,
+    forms: tuple[Form, ...] = ("arrow",),
+) -> Iterator[Operation]:
+    """`count` operations, and others until `is_met`: not every draw has a case of what a test is about."""
+    for more in range(20):
+        if more == 0 or not is_met():
+            yield from operations(shape, seed + 1000 * more, count, rows, forms=forms)
+    assert is_met()
 
 
 @dataclass

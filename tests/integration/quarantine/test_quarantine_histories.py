@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import keylake as kl
-from integration.histories import Operation, Shape, operations
+from integration.histories import Operation, Shape, operations_until
 from integration.random_runs import FIRST, of_every_shape
 from integration.twin import Twin, comparable, fresh_name, given
 from model.model import KeyedTable, Row
@@ -49,6 +49,7 @@ class Held:
     nothing: KeyedTable  # the model before the first write
     waiting: list[tuple[Operation, list[Row]]] = field(default_factory=list)
     required: list[str] = field(default_factory=list)  # columns of the conditions, in the order of writes
+    taken: int = 0
 
     def write(self, operation: Operation, columns: Sequence[str]) -> kl.Commit:
         """Write with a condition on each of some columns."""
@@ -75,6 +76,7 @@ class Held:
         where = HALF[key] if only_half else None
         quarantine = self.twin.table.quarantine
         done = quarantine.release(where=where) if is_release else quarantine.discard(where=where)
+        self.taken += 1
         waiting, self.waiting = self.waiting, []
         if not only_half:
             self.required = []
@@ -111,8 +113,7 @@ def test_rows_are_held_back_and_released(lake: kl.Lake, shape: Shape) -> None:
     draw = Random(seed)
     twin = shape.create(lake, fresh_name("held"))
     held = Held(twin, copy.deepcopy(twin.model))
-    taken = 0
-    for operation in operations(shape, seed, 16, 8, forms=("arrow", "rows", "spark")):
+    for operation in operations_until(lambda: held.taken, shape, seed, 16, 8, forms=("arrow", "rows", "spark")):
         print(operation)
         if operation.verb in ("upsert", "update", "apply_changes") and draw.random() < 0.8:
             print(held.write(operation, draw.choice([["a"], ["e"], ["a", "e"], ["a"]])))
@@ -124,7 +125,6 @@ def test_rows_are_held_back_and_released(lake: kl.Lake, shape: Shape) -> None:
             only_half = draw.random() < 0.6
             try:
                 print(held.take(only_half=only_half, is_release=draw.random() < 0.8))
-                taken += 1
             except kl.NothingToDo:
                 assert only_half
                 assert not any(is_of_half(row) for _, rows in held.waiting for row in rows)
@@ -133,4 +133,3 @@ def test_rows_are_held_back_and_released(lake: kl.Lake, shape: Shape) -> None:
         print(held.take(only_half=False, is_release=True))
         held.check()
     assert not twin.table.quarantine()
-    assert taken
