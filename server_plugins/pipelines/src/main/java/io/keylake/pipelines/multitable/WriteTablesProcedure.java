@@ -21,7 +21,8 @@ public final class WriteTablesProcedure {
       @Nullable Long maxVersion,
       @Nullable String goesOn,
       @Nullable String failure,
-      @Nullable Long heldRows) {}
+      @Nullable Long heldRows,
+      @Nullable Long lateRows) {}
 
   private WriteTablesProcedure() {}
 
@@ -58,7 +59,8 @@ public final class WriteTablesProcedure {
   private static OutcomeRow row(TableOutcome outcome) {
     CommitLog.Entry commit = outcome.commit();
     return commit == null
-        ? new OutcomeRow(outcome.table(), null, null, null, null, null, outcome.failure(), null)
+        ? new OutcomeRow(
+            outcome.table(), null, null, null, null, null, outcome.failure(), null, null)
         : new OutcomeRow(
             outcome.table(),
             commit.snapshotId(),
@@ -67,6 +69,7 @@ public final class WriteTablesProcedure {
             commit.maxVersion(),
             outcome.goesOn() == null ? null : SpecJson.write(outcome.goesOn()),
             null,
-            commit.heldRows());
+            commit.heldRows(),
+            commit.lateRows());
   }
 }

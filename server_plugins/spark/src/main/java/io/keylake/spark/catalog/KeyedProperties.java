@@ -10,6 +10,7 @@ import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.indexes.ValueIndexes;
 import io.keylake.tables.isolation.Isolation;
 import io.keylake.tables.isolation.Retries;
+import io.keylake.tables.lateness.Lateness;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.Reducer;
 import io.keylake.tables.spec.SpecProperties;
@@ -35,7 +36,7 @@ import org.apache.spark.sql.connector.catalog.TableChange;
 public final class KeyedProperties {
   private static final String PREFIX = "keylake.";
   private static final List<String> POLICIES =
-      List.of(CompactionPolicy.PROPERTY, RetentionPolicy.PROPERTY);
+      List.of(CompactionPolicy.PROPERTY, RetentionPolicy.PROPERTY, Lateness.PROPERTY);
 
   private KeyedProperties() {}
 
@@ -131,17 +132,22 @@ public final class KeyedProperties {
     }
   }
 
-  /** Refuses indices of values that a keyed table cannot have. */
-  public static void checkIndexes(Table table, TableChange... changes) {
-    if (areOfIndexes(changes)) {
+  /** Refuses indices of values, or a lateness, that a keyed table cannot have. */
+  public static void checkOfTable(Table table, TableChange... changes) {
+    boolean isOfLateness =
+        Arrays.stream(changes).map(KeyedProperties::property).anyMatch(Lateness.PROPERTY::equals);
+    if (areOfIndexes(changes) || isOfLateness) {
       Map<String, String> properties = new HashMap<>(table.properties());
       for (TableChange change : changes) {
         if (change instanceof TableChange.SetProperty set) {
           properties.put(set.property(), set.value());
+        } else if (change instanceof TableChange.RemoveProperty removed) {
+          properties.remove(removed.property());
         }
       }
       KeyedSchema schema = KeyedSchema.of(table);
       ValueIndexes.check(properties, schema.spec(), schema.visible());
+      Lateness.check(properties, schema.spec(), schema.visible());
     }
   }
 
@@ -199,6 +205,7 @@ public final class KeyedProperties {
     switch (name) {
       case CompactionPolicy.PROPERTY -> CompactionPolicy.fromJson(value);
       case RetentionPolicy.PROPERTY -> RetentionPolicy.fromJson(value);
+      case Lateness.PROPERTY -> Lateness.parse(value);
       default -> {
         if (!isOfPlainTables(name)) {
           throw unknown(name);
@@ -211,8 +218,12 @@ public final class KeyedProperties {
   private static KeylakeException unknown(String name) {
     return new KeylakeException(
         DEFINITION,
-        "property '%s' is not one that statements set; they set '%s' (the definition of a keyed table, when it is created), '%s' and '%s'"
+        "property '%s' is not one that statements set; they set '%s' (the definition of a keyed table, when it is created), '%s', '%s' and '%s'"
             .formatted(
-                name, TableSpec.PROPERTY, CompactionPolicy.PROPERTY, RetentionPolicy.PROPERTY));
+                name,
+                TableSpec.PROPERTY,
+                CompactionPolicy.PROPERTY,
+                RetentionPolicy.PROPERTY,
+                Lateness.PROPERTY));
   }
 }

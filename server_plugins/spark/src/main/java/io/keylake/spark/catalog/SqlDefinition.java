@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import io.keylake.spark.engine.SessionSettings;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.indexes.ValueIndexes;
+import io.keylake.tables.lateness.Lateness;
 import io.keylake.tables.spec.SpecProperties;
 import io.keylake.tables.spec.SpecProperties.Clauses;
 import io.keylake.tables.spec.TableDefinition;
@@ -91,6 +92,7 @@ public final class SqlDefinition {
     TableDefinition definition = isOne(info) ? ofClauses(info) : ofProperty(info);
     if (definition != null) {
       ValueIndexes.check(info.properties(), definition.spec(), definition.columns());
+      Lateness.check(info.properties(), definition.spec(), definition.columns());
     }
     return definition;
   }

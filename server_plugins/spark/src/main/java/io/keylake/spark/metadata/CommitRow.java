@@ -23,7 +23,8 @@ public record CommitRow(
     @Nullable Long files,
     @Nullable Instant watermark,
     boolean undone,
-    @Nullable Long heldRows) {
+    @Nullable Long heldRows,
+    @Nullable Long lateRows) {
   public static CommitRow of(CommitLog.Entry entry) {
     Long watermark = entry.watermarkMicros();
     return new CommitRow(
@@ -42,6 +43,7 @@ public record CommitRow(
         entry.files(),
         watermark == null ? null : PointInTime.ofMicros(watermark),
         entry.isUndone(),
-        entry.heldRows());
+        entry.heldRows(),
+        entry.lateRows());
   }
 }

@@ -15,21 +15,35 @@ import io.keylake.tables.compaction.Compaction;
 import io.keylake.tables.compaction.CompactionPlan.Choice;
 import io.keylake.tables.compaction.CompactionPolicy;
 import io.keylake.tables.compaction.Settlement;
+import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.history.PointInTime;
+import io.keylake.tables.history.Watermarks;
+import io.keylake.tables.lateness.FileMark;
+import io.keylake.tables.lateness.Lateness;
 import io.keylake.tables.outcomes.CertainOperations;
+import io.keylake.tables.planning.FileListing;
+import io.keylake.tables.spec.KeyedSchema;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.UpdateProperties;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.jspecify.annotations.Nullable;
 
-/** The procedures of compaction: the plan, and the compaction itself. */
+/**
+ * The procedures of compaction: the plan, the compaction itself, and what waits for one as late.
+ */
 final class CompactionProcedures {
   /** The word for the policy that merges whatever is not merged yet. */
   private static final String FULL = "full";
@@ -89,6 +103,22 @@ final class CompactionProcedures {
   /** The policy of a table, as JSON. */
   private record PolicyRow(String policy) {}
 
+  /**
+   * The lateness that a table allows, and the late rows that lie in files of their own.
+   *
+   * @param lateBefore the event time before which a row is late now; null where none is
+   */
+  private record LatenessRow(
+      @Nullable String lateness,
+      @Nullable Instant watermark,
+      @Nullable Instant lateBefore,
+      long files,
+      long rows,
+      long bytes) {}
+
+  /** The word that takes the lateness of a table away. */
+  private static final String NO_LATENESS = "none";
+
   private final TableArgument tables;
 
   CompactionProcedures(TableArgument tables) {
@@ -136,6 +166,11 @@ final class CompactionProcedures {
             PolicyRow.class,
             this::policy),
         LocalProcedure.of(
+            "lateness",
+            List.of(LocalProcedure.required("table"), LocalProcedure.optional("lateness")),
+            LatenessRow.class,
+            this::lateness),
+        LocalProcedure.of(
             "refresh_merged",
             List.of(LocalProcedure.required("table")),
             MergedRow.class,
@@ -172,6 +207,43 @@ final class CompactionProcedures {
           .commit();
     }
     return List.of(new PolicyRow(policy.toJson()));
+  }
+
+  /** Sets the lateness that the table allows, if one is given, and says which it is. */
+  private List<LatenessRow> lateness(Arguments arguments) {
+    Table table = tables.load(arguments);
+    KeyedSchema schema = KeyedSchema.of(table);
+    String said = arguments.text("lateness");
+    if (said != null) {
+      UpdateProperties update = CertainOperations.of(table).updateProperties();
+      if (said.equalsIgnoreCase(NO_LATENESS)) {
+        update.remove(Lateness.PROPERTY);
+      } else {
+        Lateness.check(Map.of(Lateness.PROPERTY, said), schema.spec(), schema.visible());
+        update.set(Lateness.PROPERTY, said);
+      }
+      update.commit();
+    }
+    Long head = new CommitLog(table, null).headId();
+    List<DataFile> late =
+        head == null
+            ? List.of()
+            : FileListing.ofAll(table).at(head).stream()
+                .map(FileScanTask::file)
+                .filter(FileMark::isLate)
+                .toList();
+    return List.of(
+        new LatenessRow(
+            table.properties().get(Lateness.PROPERTY),
+            instant(Watermarks.said(table, head).reached(null)),
+            instant(Lateness.limit(table, schema, head)),
+            late.size(),
+            late.stream().mapToLong(DataFile::recordCount).sum(),
+            late.stream().mapToLong(DataFile::fileSizeInBytes).sum()));
+  }
+
+  private static @Nullable Instant instant(@Nullable Long micros) {
+    return micros == null ? null : PointInTime.ofMicros(micros);
   }
 
   private CompactionRunner runner(Arguments arguments) {

@@ -177,7 +177,16 @@ public class KeyedTable extends SparkTable {
 
   private ReadScope scope(CaseInsensitiveStringMap options) {
     ReadRange range = ReadRange.of(options, snapshotId());
-    return range == null ? scope() : ReadScope.ofRange(range.after(), range.until());
+    if (!RelationOptions.isOnTime(options)) {
+      return range == null ? scope() : ReadScope.ofRange(range.after(), range.until());
+    }
+    if (range != null || view != null) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "freshness 'on_time' is of the rows of a snapshot, and %s of table %s is read; leave one of the two out"
+              .formatted(range != null ? "a range of commits" : "an experiment", name()));
+    }
+    return scope().onTime();
   }
 
   /** The statement that reads and writes the table; null where none changes its rows. */

@@ -4,10 +4,14 @@ import io.keylake.tables.branches.HistoryBranches;
 import io.keylake.tables.commits.Append;
 import io.keylake.tables.commits.Change;
 import io.keylake.tables.commits.Overwrite;
+import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.isolation.Isolation;
 import io.keylake.tables.isolation.StatementWrite;
+import io.keylake.tables.lateness.Lateness;
 import io.keylake.tables.spec.ColumnNames;
+import io.keylake.tables.spec.Experiment;
+import io.keylake.tables.spec.KeyedSchema;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
@@ -15,6 +19,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Supplier;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
 import org.jspecify.annotations.Nullable;
@@ -34,6 +39,21 @@ sealed interface Effect {
   }
 
   /**
+   * The version below which rows are late. Of rows that replace others none is, and none of an
+   * experiment, whose files have an order of their own.
+   */
+  default @Nullable Long lateBelow(Table table, KeyedSchema schema, @Nullable String branch) {
+    return null;
+  }
+
+  private static @Nullable Long lateBelowHead(
+      Table table, KeyedSchema schema, @Nullable String branch) {
+    return Experiment.ofBranch(table.properties(), branch) != null
+        ? null
+        : Lateness.limit(table, schema, new CommitLog(table, branch).headId());
+  }
+
+  /**
    * Adds the rows to what is there.
    *
    * @param businessTime archived states from that time on get them, too; null for none
@@ -46,6 +66,11 @@ sealed interface Effect {
           ? new Append(branch, files, summary)
           : HistoryBranches.lateWrite(files, summary, businessTime);
     }
+
+    @Override
+    public @Nullable Long lateBelow(Table table, KeyedSchema schema, @Nullable String branch) {
+      return Effect.lateBelowHead(table, schema, branch);
+    }
   }
 
   /** Adds rows that a statement has made of rows of the same table. */
@@ -54,6 +79,11 @@ sealed interface Effect {
     public Change change(
         @Nullable String branch, List<DataFile> files, WriteSummary summary, ColumnNames names) {
       return new StatementWrite(new Append(branch, files, summary), isolation.get());
+    }
+
+    @Override
+    public @Nullable Long lateBelow(Table table, KeyedSchema schema, @Nullable String branch) {
+      return Effect.lateBelowHead(table, schema, branch);
     }
   }
 

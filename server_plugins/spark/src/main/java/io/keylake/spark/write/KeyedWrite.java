@@ -218,6 +218,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
               .headId()); // before rows are written; the commit checks again
     }
     Requirement requirement = options.requirement();
+    boolean splitsLate = options.adopts() == null && options.versionOf().isEmpty();
     Long fixedVersion =
         schema.spec().versions() == Versions.COMMIT
             ? Long.valueOf(new CommitLog(table, branch).nextVersion())
@@ -237,6 +238,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
         effect.stated(),
         targetFileSize,
         operation,
+        splitsLate ? effect.lateBelow(table, schema, branch) : null,
         requirement != null && requirement.holdsBack(),
         null);
   }
@@ -329,6 +331,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     told.put("min_version", commit.minVersion());
     told.put("max_version", commit.maxVersion());
     told.put("held_rows", commit.heldRows());
+    told.put("late_rows", commit.lateRows());
     return told;
   }
 

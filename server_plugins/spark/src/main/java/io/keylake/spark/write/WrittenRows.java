@@ -32,6 +32,10 @@ record WrittenRows(List<Written> tasks) {
     return tasks.stream().mapToLong(Written::rows).sum();
   }
 
+  private long lateCount() {
+    return tasks.stream().mapToLong(Written::lateRows).sum();
+  }
+
   /** Their files, without those of rows that are held back. */
   List<DataFile> files() {
     return tasks.stream().flatMap(each -> Arrays.stream(each.files())).toList();
@@ -50,11 +54,12 @@ record WrittenRows(List<Written> tasks) {
   WriteSummary summary(String verb, List<String> columns, WriteLabels labels) {
     long rows = count();
     return new WriteSummary(
-        verb,
-        rows,
-        rows == 0 ? null : tasks.stream().mapToLong(Written::minVersion).min().orElseThrow(),
-        rows == 0 ? null : tasks.stream().mapToLong(Written::maxVersion).max().orElseThrow(),
-        columns,
-        labels);
+            verb,
+            rows,
+            rows == 0 ? null : tasks.stream().mapToLong(Written::minVersion).min().orElseThrow(),
+            rows == 0 ? null : tasks.stream().mapToLong(Written::maxVersion).max().orElseThrow(),
+            columns,
+            labels)
+        .late(lateCount());
   }
 }

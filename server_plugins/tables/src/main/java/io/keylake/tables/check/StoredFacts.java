@@ -6,6 +6,7 @@ import io.keylake.tables.compaction.CompactionPolicy;
 import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.history.TableLog;
 import io.keylake.tables.history.Watermarks;
+import io.keylake.tables.lateness.Lateness;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
 import java.util.List;
@@ -29,6 +30,7 @@ final class StoredFacts {
     check(table, "keylake.offsets", () -> SourceOffsets.next(table, null), findings);
     check(table, "keylake.compaction", () -> CompactionPolicy.of(table), findings);
     check(table, "keylake.retention", () -> RetentionPolicy.of(table), findings);
+    check(table, Lateness.PROPERTY, () -> Lateness.of(table), findings);
     check(table, TableLog.PROPERTY, () -> TableLog.of(table), findings);
     for (Snapshot snapshot : table.snapshots()) {
       Map<String, String> summary = snapshot.summary();

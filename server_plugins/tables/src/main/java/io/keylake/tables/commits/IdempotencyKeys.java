@@ -133,6 +133,7 @@ final class IdempotencyKeys {
           null,
           null,
           takenBack.isOn(ledger),
+          null,
           null);
     }
   }

@@ -20,6 +20,8 @@ import org.apache.iceberg.StructLike;
  * @param age the data sequence number of the new files: that of the youngest run, so that they keep
  *     its place in the order of commits
  * @param dropsTombstones whether rows that are only a tombstone go, and what others know of one
+ * @param mark a part of the new files' names that tells late rows from timely ones; empty where
+ *     both are merged, or none is late
  */
 public record Compaction(
     List<Serializable> partition,
@@ -31,7 +33,8 @@ public record Compaction(
     long age,
     String reason,
     String because,
-    boolean dropsTombstones) {
+    boolean dropsTombstones,
+    String mark) {
   /** A mark in the names of files that lack rows which others have superseded. */
   private static final String PART_MARK = "-compact-part-";
 
@@ -60,7 +63,7 @@ public record Compaction(
                 .flatMap(section -> section.runs().stream())
                 .flatMap(List::stream)
                 .anyMatch(file -> !file.superseded().isEmpty());
-    return (isPart ? PART_MARK.substring(1) : "compact-") + id;
+    return mark + (isPart ? PART_MARK.substring(1) : "compact-") + id;
   }
 
   /** A file lacks rows that others have superseded. */

@@ -9,6 +9,8 @@ import io.keylake.tables.compaction.CompactionRule.Pick;
 import io.keylake.tables.compaction.CompactionRule.Reason;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.indexes.ValueIndexes;
+import io.keylake.tables.lateness.FileMark;
+import io.keylake.tables.lateness.FileOrder;
 import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.planning.FileFacts;
 import io.keylake.tables.planning.PlannedFile;
@@ -29,6 +31,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
@@ -115,10 +118,14 @@ public final class CompactionPlanner {
   public CompactionPlan plan() {
     ReadPlanner everything = planner(MergeRules.Wanted.HISTORY);
     Map<List<Serializable>, List<FileScanTask>> buckets = everything.files();
+    List<FileScanTask> files = buckets.values().stream().flatMap(List::stream).toList();
+    // A snapshot is settled as a whole, and some reads leave late files out.
+    CompactionPolicy own =
+        files.stream().noneMatch(task -> FileMark.isLate(task.file()))
+            ? policy
+            : policy.settlingNothing();
     List<CompactionPlan.Choice> choices = new ArrayList<>();
-    counts
-        .apart(buckets.values().stream().flatMap(List::stream).toList())
-        .forEach(bucket -> choices.add(choose(everything, bucket)));
+    counts.apart(files).forEach(bucket -> choices.add(choose(everything, bucket, own)));
     choices.sort(Comparator.comparing(choice -> choice.partition().toString()));
     boolean isSettling = choices.stream().anyMatch(choice -> choice.settling().isPresent());
     return new CompactionPlan(
@@ -168,15 +175,69 @@ public final class CompactionPlanner {
     return new ReadPlanner(table, schema, ReadSpec.ofAllColumns(schema, snapshotId, wanted));
   }
 
-  private CompactionPlan.Choice choose(ReadPlanner planner, BucketCounts.Bucket bucket) {
+  private CompactionPlan.Choice choose(
+      ReadPlanner planner, BucketCounts.Bucket bucket, CompactionPolicy own) {
     BucketLayout layout = layout(planner, bucket.files());
-    Optional<Pick> pick = CompactionRule.first(layout, policy);
+    if (bucket.files().stream().anyMatch(task -> FileMark.isLate(task.file()))) {
+      return new CompactionPlan.Choice(
+          bucket.partition(), layout, besideLate(planner, bucket, layout, own), Optional.empty());
+    }
+    Optional<Pick> pick = CompactionRule.first(layout, own);
     boolean isSettling = pick.filter(each -> each.reason() == Reason.SETTLE).isPresent();
     return new CompactionPlan.Choice(
         bucket.partition(),
         layout,
-        isSettling ? Optional.empty() : pick.flatMap(each -> compaction(bucket, each)),
+        isSettling
+            ? Optional.empty()
+            : pick.flatMap(each -> compaction(bucket, bucket.files(), each, own)),
         isSettling ? pick.map(Pick::because) : Optional.empty());
+  }
+
+  /**
+   * The compaction of a bucket that has late files: of timely files without them, of late ones
+   * alone, or of both where the late ones are many or old. What holds tombstones down may be in
+   * files that are left out.
+   */
+  private Optional<Compaction> besideLate(
+      ReadPlanner planner, BucketCounts.Bucket bucket, BucketLayout layout, CompactionPolicy own) {
+    if (policy.mergesNothing()) {
+      return Optional.empty();
+    }
+    LateRows rows = lateRows(bucket.files(), layout);
+    Optional<Pick> whole = rows.pick(own);
+    if (whole.isPresent()) {
+      return compaction(bucket, bucket.files(), whole.get(), own);
+    }
+    CompactionPolicy apart = own.keepingTombstones();
+    boolean isApart = FileOrder.isApart(bucket.files().stream().map(FileScanTask::file).toList());
+    for (boolean isLate : List.of(false, true)) {
+      List<FileScanTask> some =
+          bucket.files().stream().filter(task -> FileMark.isLate(task.file()) == isLate).toList();
+      Optional<Pick> pick = CompactionRule.first(layout(planner, some), apart);
+      if (pick.isPresent()) {
+        return isApart
+            ? compaction(bucket, some, pick.get(), apart)
+            : compaction(bucket, bucket.files(), rows.between(), own);
+      }
+    }
+    return Optional.empty();
+  }
+
+  private LateRows lateRows(List<FileScanTask> files, BucketLayout layout) {
+    long late = 0;
+    long timely = 0;
+    Instant since = now;
+    for (FileScanTask task : files) {
+      DataFile file = task.file();
+      if (FileMark.isLate(file)) {
+        Instant committed = commitTime(FileMark.of(file).oldest(file));
+        late += file.fileSizeInBytes();
+        since = committed.isBefore(since) ? committed : since;
+      } else {
+        timely += file.fileSizeInBytes();
+      }
+    }
+    return new LateRows(layout, late, timely, since);
   }
 
   private BucketLayout layout(ReadPlanner planner, List<FileScanTask> files) {
@@ -254,18 +315,26 @@ public final class CompactionPlanner {
   /**
    * The compaction of a pick; empty where all of the picked files would come out as they went in.
    */
-  private Optional<Compaction> compaction(BucketCounts.Bucket bucket, Pick pick) {
+  private Optional<Compaction> compaction(
+      BucketCounts.Bucket bucket, List<FileScanTask> files, Pick pick, CompactionPolicy own) {
     boolean isMoved = pick.reason() == Reason.REBUCKET;
+    boolean isOfLate = pick.reason() == Reason.LATE;
     boolean takesAll = isMoved || pick.reason() == Reason.INDEX;
-    boolean drops = !isMoved && pick.dropsTombstones(policy);
+    boolean drops = !isMoved && pick.dropsTombstones(own);
     Set<Long> ages =
         pick.stretch().runs().stream().map(Run::age).collect(Collectors.toCollection(HashSet::new));
     Map<String, FileScanTask> picked =
-        bucket.files().stream()
+        files.stream()
             .filter(task -> ages.contains(task.file().dataSequenceNumber()))
             .collect(Collectors.toMap(task -> task.file().location(), task -> task));
     ReadPlanner planner =
         planner(drops ? MergeRules.Wanted.ROWS_AND_STAMPS : MergeRules.Wanted.HISTORY);
+    Predicate<PlannedFile> changes = // though no other file has its keys
+        file ->
+            (drops && file.facts().deleted() != Presence.NEVER)
+                || (isOfLate
+                    && FileMark.isLate(
+                        Objects.requireNonNull(picked.get(file.file().location())).file()));
     List<BucketPlan> stretches = new ArrayList<>();
     List<FileScanTask> inputs = new ArrayList<>();
     List<PlannedSection> open = new ArrayList<>();
@@ -274,8 +343,8 @@ public final class CompactionPlanner {
         read.size() == bucket.files().size()
             ? planner.sections(read)
             : planner.sectionsOfSome(read)) {
-      if (!takesAll && stays(section, drops)) {
-        close(open, drops, bucket.partition(), picked, stretches, inputs);
+      if (!takesAll && stays(section, changes)) {
+        close(open, changes, bucket.partition(), picked, stretches, inputs);
       } else {
         open.add(section);
       }
@@ -285,7 +354,7 @@ public final class CompactionPlanner {
           new BucketPlan(bucket.partition(), open.stream().map(PlannedSection::plan).toList()));
       inputs.addAll(read);
     } else {
-      close(open, drops, bucket.partition(), picked, stretches, inputs);
+      close(open, changes, bucket.partition(), picked, stretches, inputs);
     }
     return inputs.isEmpty()
         ? Optional.empty()
@@ -300,29 +369,29 @@ public final class CompactionPlanner {
                 ages.stream().max(Comparator.naturalOrder()).orElseThrow(),
                 pick.reason().word(),
                 pick.because(),
-                drops));
+                drops,
+                files.size() < bucket.files().size()
+                    ? FileOrder.mark(inputs.stream().map(FileScanTask::file).toList())
+                    : ""));
   }
 
-  private boolean stays(PlannedSection section, boolean drops) {
+  private boolean stays(PlannedSection section, Predicate<PlannedFile> changes) {
     List<PlannedFile> files = section.files().toList();
     return files.size() == 1
         && !policy.isSmallFile(files.get(0).file().bytes())
-        && !(drops && files.get(0).facts().deleted() != Presence.NEVER);
+        && !changes.test(files.get(0));
   }
 
   /** Ends a stretch of neighbouring sections; one file alone is no merge. */
   private void close(
       List<PlannedSection> open,
-      boolean drops,
+      Predicate<PlannedFile> changes,
       List<Serializable> partition,
       Map<String, FileScanTask> picked,
       List<BucketPlan> stretches,
       List<FileScanTask> inputs) {
     List<PlannedFile> files = open.stream().flatMap(PlannedSection::files).toList();
-    boolean hasWork =
-        files.size() > 1
-            || (drops && files.stream().anyMatch(f -> f.facts().deleted() != Presence.NEVER));
-    if (hasWork) {
+    if (files.size() > 1 || files.stream().anyMatch(changes)) {
       stretches.add(new BucketPlan(partition, open.stream().map(PlannedSection::plan).toList()));
       files.forEach(file -> inputs.add(picked.get(file.file().location())));
     }

@@ -35,6 +35,9 @@ import org.jspecify.annotations.Nullable;
  * @param tombstoneSeconds how long tombstones are kept at least; null for ever
  * @param recentSeconds how long maintenance leaves the newest small runs as they were written,
  *     unless there are too many: each of their values then still says where it comes from
+ * @param lateShare late files are merged with the others of a bucket when they have such a share of
+ *     their bytes
+ * @param lateSeconds and when one of them is so old
  */
 public record CompactionPolicy(
     int maxFiles,
@@ -47,10 +50,14 @@ public record CompactionPolicy(
     long maxBytes,
     long targetFileBytes,
     @Nullable Long tombstoneSeconds,
-    long recentSeconds) {
+    long recentSeconds,
+    double lateShare,
+    long lateSeconds) {
   public static final String PROPERTY = "keylake.compaction";
 
   private static final double SETTLE_SHARE = 0.05;
+  private static final double LATE_SHARE = 0.25;
+  private static final long LATE_SECONDS = 86_400;
 
   /** Some hundred years, which are as good as for ever, and which a clock can be moved by. */
   private static final long LONGEST_SECONDS = 10_000_000_000L;
@@ -130,6 +137,35 @@ public record CompactionPolicy(
     return with(settleShare, null, recentSeconds);
   }
 
+  /** A policy with the default limits of late rows. */
+  public CompactionPolicy(
+      int maxFiles,
+      int tierRuns,
+      int tierRatio,
+      long smallBytes,
+      double supersededShare,
+      double leastFreedShare,
+      @Nullable Double settleShare,
+      long maxBytes,
+      long targetFileBytes,
+      @Nullable Long tombstoneSeconds,
+      long recentSeconds) {
+    this(
+        maxFiles,
+        tierRuns,
+        tierRatio,
+        smallBytes,
+        supersededShare,
+        leastFreedShare,
+        settleShare,
+        maxBytes,
+        targetFileBytes,
+        tombstoneSeconds,
+        recentSeconds,
+        LATE_SHARE,
+        LATE_SECONDS);
+  }
+
   private CompactionPolicy with(@Nullable Double share, @Nullable Long seconds, long recent) {
     return new CompactionPolicy(
         maxFiles,
@@ -142,7 +178,9 @@ public record CompactionPolicy(
         maxBytes,
         targetFileBytes,
         seconds,
-        recent);
+        recent,
+        lateShare,
+        lateSeconds);
   }
 
   private static final List<String> MEMBERS =
@@ -157,7 +195,9 @@ public record CompactionPolicy(
           "max_bytes",
           "target_file_bytes",
           "tombstone_seconds",
-          "recent_seconds");
+          "recent_seconds",
+          "late_share",
+          "late_seconds");
 
   public CompactionPolicy {
     require(tierRuns >= 2, "tier_runs", tierRuns, "at least 2: one run needs no merge");
@@ -194,6 +234,8 @@ public record CompactionPolicy(
         tombstoneSeconds,
         "0 or more, or null to keep tombstones for ever");
     require(recentSeconds >= 0, "recent_seconds", recentSeconds, "0 or more");
+    require(lateShare >= 0, "late_share", lateShare, "0 or more");
+    require(lateSeconds >= 0, "late_seconds", lateSeconds, "0 or more");
   }
 
   private static void require(boolean holds, String name, @Nullable Object value, String limit) {
@@ -241,7 +283,9 @@ public record CompactionPolicy(
         members.whole("max_bytes", DEFAULT.maxBytes),
         members.whole("target_file_bytes", DEFAULT.targetFileBytes),
         node.hasNonNull("tombstone_seconds") ? members.whole("tombstone_seconds", 0L) : null,
-        members.whole("recent_seconds", DEFAULT.recentSeconds));
+        members.whole("recent_seconds", DEFAULT.recentSeconds),
+        members.share("late_share", LATE_SHARE),
+        members.whole("late_seconds", LATE_SECONDS));
   }
 
   private record Members(JsonNode node) {
@@ -282,7 +326,7 @@ public record CompactionPolicy(
     values.add(settleShare);
     values.addAll(List.of(maxBytes, targetFileBytes));
     values.add(tombstoneSeconds);
-    values.add(recentSeconds);
+    values.addAll(List.of(recentSeconds, lateShare, lateSeconds));
     for (int i = 0; i < MEMBERS.size(); i++) {
       members.put(MEMBERS.get(i), values.get(i));
     }
@@ -311,6 +355,11 @@ public record CompactionPolicy(
     return settleShare != null && settleShare == 0;
   }
 
+  /** Files are not merged for their number, size or age. */
+  boolean leavesFiles() {
+    return maxFiles == Integer.MAX_VALUE;
+  }
+
   boolean isSmallFile(long bytes) {
     return bytes < targetFileBytes / 2;
   }
@@ -318,6 +367,11 @@ public record CompactionPolicy(
   /** The time for which the newest small runs stay as they were written. */
   public Duration recent() {
     return Duration.ofSeconds(Math.min(recentSeconds, LONGEST_SECONDS));
+  }
+
+  /** The time after which late rows are merged with the others. */
+  Duration latest() {
+    return Duration.ofSeconds(Math.min(lateSeconds, LONGEST_SECONDS));
   }
 
   @Nullable Duration tombstoneRetention() {

@@ -55,7 +55,8 @@ interface CompactionRule {
     SUPERSEDED,
     SETTLE,
     FULL_TIER,
-    EXPIRED_TOMBSTONES;
+    EXPIRED_TOMBSTONES,
+    LATE;
 
     String word() {
       return name().toLowerCase(Locale.ROOT);

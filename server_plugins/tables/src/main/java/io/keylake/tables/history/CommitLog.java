@@ -40,6 +40,7 @@ public final class CommitLog {
    * @param watermarkMicros the event time up to which its stream is complete, as far as it said so
    * @param isUndone whether a later commit has taken its writes back
    * @param heldRows that the write has held back beside it; null of a commit without rows
+   * @param lateRows of its rows that were late; null of a commit without rows
    */
   public record Entry(
       long snapshotId,
@@ -57,7 +58,8 @@ public final class CommitLog {
       @Nullable Long files,
       @Nullable Long watermarkMicros,
       boolean isUndone,
-      @Nullable Long heldRows) {
+      @Nullable Long heldRows,
+      @Nullable Long lateRows) {
     public static Entry of(Snapshot snapshot) {
       Map<String, String> summary = snapshot.summary();
       List<String> columns = new ArrayList<>();
@@ -80,7 +82,8 @@ public final class CommitLog {
           Optional.ofNullable(number(summary, "added-data-files")).orElse(0L),
           Watermarks.of(snapshot).reached(stream == null ? "" : stream),
           false,
-          Optional.ofNullable(number(summary, WriteSummary.HELD_ROWS)).orElse(0L));
+          Optional.ofNullable(number(summary, WriteSummary.HELD_ROWS)).orElse(0L),
+          Optional.ofNullable(number(summary, WriteSummary.LATE_ROWS)).orElse(0L));
     }
 
     /** An entry of which nothing else is known any more. */
@@ -101,6 +104,7 @@ public final class CommitLog {
           null,
           null,
           false,
+          null,
           null);
     }
 
@@ -126,7 +130,8 @@ public final class CommitLog {
           files,
           watermarkMicros,
           true,
-          heldRows);
+          heldRows,
+          lateRows);
     }
 
     private static @Nullable Long number(Map<String, String> summary, String name) {

@@ -64,6 +64,11 @@ public record Watermarks(SortedMap<String, Long> byStream) {
     return of(commits);
   }
 
+  /** The watermarks that the commits which are kept say, though others may have said more. */
+  public static Watermarks said(Table table, @Nullable Long head) {
+    return of(oldestFirst(table, head));
+  }
+
   /** The first that each stream has said, as far as its commits are still there. */
   public static SortedMap<String, Long> firstOfEach(Table table, @Nullable Long head) {
     SortedMap<String, Long> first = new TreeMap<>();

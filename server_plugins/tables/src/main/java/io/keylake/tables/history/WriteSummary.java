@@ -21,6 +21,7 @@ import org.jspecify.annotations.Nullable;
  * @param minVersion null when no row was written
  * @param columns value columns written
  * @param heldRows that the write has held back beside it
+ * @param lateRows of its rows that were late
  */
 @GuestApi
 public record WriteSummary(
@@ -30,7 +31,8 @@ public record WriteSummary(
     @Nullable Long maxVersion,
     List<String> columns,
     WriteLabels labels,
-    long heldRows) {
+    long heldRows,
+    long lateRows) {
   public static final String VERB = "keylake.verb";
   public static final String ROWS = "keylake.rows";
   public static final String MIN_VERSION = "keylake.min_version";
@@ -107,6 +109,9 @@ public record WriteSummary(
   /** The number of rows that a write has held back. */
   static final String HELD_ROWS = "keylake.held_rows";
 
+  /** The number of rows of a write that were late. */
+  static final String LATE_ROWS = "keylake.late_rows";
+
   static final String ROWS_MERGED = "keylake.rows_merged";
   static final String ROWS_SUPERSEDED = "keylake.rows_superseded";
   static final String REASON = "keylake.reason";
@@ -127,7 +132,7 @@ public record WriteSummary(
     columns = List.copyOf(columns);
   }
 
-  /** The summary of a write that holds nothing back. */
+  /** The summary of a write that holds nothing back, and has no late rows. */
   public WriteSummary(
       String verb,
       long rows,
@@ -135,7 +140,7 @@ public record WriteSummary(
       @Nullable Long maxVersion,
       List<String> columns,
       WriteLabels labels) {
-    this(verb, rows, minVersion, maxVersion, columns, labels, 0);
+    this(verb, rows, minVersion, maxVersion, columns, labels, 0, 0);
   }
 
   /** No commit before one of this kind belongs to its branch. */
@@ -145,12 +150,17 @@ public record WriteSummary(
 
   /** The same of a write that holds some rows back. */
   public WriteSummary holding(long held) {
-    return new WriteSummary(verb, rows, minVersion, maxVersion, columns, labels, held);
+    return new WriteSummary(verb, rows, minVersion, maxVersion, columns, labels, held, lateRows);
+  }
+
+  /** The same of a write some of whose rows are late. */
+  public WriteSummary late(long late) {
+    return new WriteSummary(verb, rows, minVersion, maxVersion, columns, labels, heldRows, late);
   }
 
   /** The same with another version of all rows. */
   public WriteSummary withVersion(long version) {
-    return new WriteSummary(verb, rows, version, version, columns, labels, heldRows);
+    return new WriteSummary(verb, rows, version, version, columns, labels, heldRows, lateRows);
   }
 
   /** No row of the write can be only a tombstone. */
@@ -165,6 +175,7 @@ public record WriteSummary(
     put(properties, MIN_VERSION, minVersion);
     put(properties, MAX_VERSION, maxVersion);
     put(properties, HELD_ROWS, heldRows == 0 ? null : heldRows);
+    put(properties, LATE_ROWS, lateRows == 0 ? null : lateRows);
     properties.put(COLUMNS, SpecJson.write(new TreeSet<>(columns)));
     put(properties, STREAM, labels.stream());
     put(properties, WRITER, labels.writer());

@@ -9,6 +9,8 @@ import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.Settled;
 import io.keylake.tables.history.Settling;
+import io.keylake.tables.lateness.FileMark;
+import io.keylake.tables.lateness.FileOrder;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import io.keylake.tables.planning.request.Overlay;
 import io.keylake.tables.planning.request.ReadSpec;
@@ -159,23 +161,25 @@ public final class ReadPlanner {
     if (snapshotId != null) {
       tasks.addAll(0, listing().at(snapshotId));
     }
+    if (!readSpec.scope().hasLate()) {
+      tasks.removeIf(task -> FileMark.isLate(task.file()));
+    }
     return tasks;
   }
 
   /** The sections that the files of one bucket make, in key order. */
   public List<PlannedSection> sections(List<FileScanTask> files) {
-    return sections.sections(files.stream().map(this::planned).toList(), true);
+    return sections.sections(planned(files), true);
   }
 
   /** The same where it is not known which rows are superseded: the merge sees that for itself. */
   public List<PlannedSection> sectionsOfAllRows(List<FileScanTask> files) {
-    return sections.sections(
-        files.stream().map(this::planned).map(PlannedFile::withAllRows).toList(), true);
+    return sections.sections(planned(files).stream().map(PlannedFile::withAllRows).toList(), true);
   }
 
   /** The sections that some files of one bucket make when they are merged among themselves. */
   public List<PlannedSection> sectionsOfSome(List<FileScanTask> files) {
-    return sections.sections(files.stream().map(this::planned).toList(), false);
+    return sections.sections(planned(files), false);
   }
 
   /** The settling of the runs of a bucket that are as old as one of its files. */
@@ -224,7 +228,17 @@ public final class ReadPlanner {
     }
   }
 
-  private PlannedFile planned(FileScanTask task) {
+  private List<PlannedFile> planned(List<FileScanTask> tasks) {
+    FileOrder order =
+        FileOrder.of(
+            tasks.stream()
+                .map(FileScanTask::file)
+                .filter(file -> overlays.of(file) == null)
+                .toList());
+    return tasks.stream().map(task -> planned(task, order)).toList();
+  }
+
+  private PlannedFile planned(FileScanTask task, FileOrder order) {
     DataFile file = task.file();
     Overlay overlay = overlays.of(file);
     KeyedSchema own = overlay == null ? schema : overlay.schema();
@@ -255,7 +269,7 @@ public final class ReadPlanner {
             file.recordCount(),
             task.deletes().stream().map(DeleteFile::copyWithoutStats).toList(),
             FileFacts.onlyVersion(file, schema)),
-        overlay == null ? file.dataSequenceNumber() : file.dataSequenceNumber() + AFTER_MAIN,
+        overlay == null ? order.age(file) : file.dataSequenceNumber() + AFTER_MAIN,
         overlay == null && settled.covers(partition(file), file),
         FileFacts.of(file, own, wanted),
         leaves,

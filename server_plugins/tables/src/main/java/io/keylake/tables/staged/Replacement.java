@@ -6,6 +6,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.compaction.CompactionPolicy;
 import io.keylake.tables.history.Positions;
 import io.keylake.tables.history.RetentionPolicy;
+import io.keylake.tables.lateness.Lateness;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.PastSpecs;
 import io.keylake.tables.spec.TableDefinition;
@@ -42,7 +43,7 @@ record Replacement(
     Table table, TableMetadata base, TableDefinition definition, Map<String, String> given) {
   private static final String OWN = "keylake.";
   private static final List<String> POLICIES =
-      List.of(CompactionPolicy.PROPERTY, RetentionPolicy.PROPERTY);
+      List.of(CompactionPolicy.PROPERTY, RetentionPolicy.PROPERTY, Lateness.PROPERTY);
 
   TableMetadata metadata() {
     return isSame() ? overwritten() : replaced();

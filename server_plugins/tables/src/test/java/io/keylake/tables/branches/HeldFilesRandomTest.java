@@ -211,7 +211,8 @@ class HeldFilesRandomTest {
             age,
             "test",
             "test",
-            false);
+            false,
+            "");
     assertTrue(
         new Commits(table)
             .make(new CompactionChange(branch, compaction, List.of(file(name))))

@@ -120,6 +120,7 @@ class CommitsTest {
             2L,
             null,
             false,
+            0L,
             0L),
         first);
     Entry second = entries.get(0);

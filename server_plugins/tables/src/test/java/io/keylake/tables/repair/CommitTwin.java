@@ -306,7 +306,7 @@ final class CommitTwin {
         added.columns().stream()
             .map(name -> table.schema.table().findField(name).fieldId())
             .collect(Collectors.toSet());
-    return ReadSpec.ofColumns(at, ids, wanted).in(new ReadScope(at, after, List.of()));
+    return ReadSpec.ofColumns(at, ids, wanted).in(new ReadScope(at, after, List.of(), true));
   }
 
   void check() throws IOException {

@@ -100,6 +100,7 @@ final class ProcedureRights {
                   "compute_table_stats",
                   "expire_snapshots",
                   "history_branches",
+                  "lateness",
                   "maintenance_log",
                   "merged_state",
                   "pause_maintenance",

@@ -359,11 +359,12 @@ final class KeyedScan
             .flatMap(section -> section.runs().stream())
             .mapToLong(List::size)
             .sum();
-    return "keylake %s (snapshot %s%s, buckets read: %d, tasks: %d, sections merged: %d, passed through: %d, strategies: %s, files: %d, key filter: %s, value filter: %s, filters from joins: %d, limit: %s)"
+    return "keylake %s (snapshot %s%s%s, buckets read: %d, tasks: %d, sections merged: %d, passed through: %d, strategies: %s, files: %d, key filter: %s, value filter: %s, filters from joins: %d, limit: %s)"
         .formatted(
             table.name(),
             request.scope().snapshotId(),
             request.scope().after() == null ? "" : ", written after " + request.scope().after(),
+            request.scope().hasLate() ? "" : ", without late rows",
             buckets.size(),
             parts().size(),
             sections(false),

@@ -1,5 +1,6 @@
 package io.keylake.spark.read.scan;
 
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
@@ -17,6 +18,11 @@ public final class RelationOptions {
 
   /** A snapshot id: the range of commits that is read ends with it. */
   public static final String UNTIL = "until";
+
+  /** The rows that are read: {@value #ON_TIME} leaves late ones out. */
+  public static final String FRESHNESS = "freshness";
+
+  private static final String ON_TIME = "on_time";
 
   /** Set by a rule: the number of buckets that the scan reports. */
   public static final String BUCKETS = "keylake.buckets";
@@ -46,6 +52,18 @@ public final class RelationOptions {
                 .formatted(option, table));
       }
     }
+  }
+
+  /** Late rows are left out. */
+  public static boolean isOnTime(CaseInsensitiveStringMap options) {
+    String freshness = options.get(FRESHNESS);
+    if (freshness != null && !freshness.equalsIgnoreCase(ON_TIME)) {
+      throw new KeylakeException(
+          DEFINITION,
+          "the read option 'freshness' is '%s'; it is 'on_time', which leaves late rows out, or is not given"
+              .formatted(freshness));
+    }
+    return freshness != null;
   }
 
   /** A mention of a table in a plan with an option more, of which its scan is told. */

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param held writes rows that fail; null where they fail the write
  */
 record CheckedRows(
-    WriteLayout layout, Failure failure, KeyedDataWriter passing, @Nullable KeyedDataWriter held)
+    WriteLayout layout, Failure failure, TaskWriter passing, @Nullable TaskWriter held)
     implements DataWriter<InternalRow> {
 
   /** Says which condition a row does not satisfy. */

@@ -12,7 +12,6 @@ import java.util.stream.IntStream;
 import org.apache.iceberg.DataFile;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
-import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.unsafe.types.ByteArray;
 import org.jspecify.annotations.Nullable;
@@ -28,18 +27,37 @@ import org.jspecify.annotations.Nullable;
  *       order of their bytes, so that the choice does not depend on how the rows arrived.
  * </ol>
  */
-public final class KeyedDataWriter implements DataWriter<InternalRow> {
+public final class KeyedDataWriter implements TaskWriter {
   /**
    * The result of one task: its files, and the number and the versions of its rows.
    *
+   * @param lateRows of its rows that are late
    * @param held the same of rows that are held back; null where none can be
    */
   public record Written(
-      DataFile[] files, long rows, long minVersion, long maxVersion, @Nullable Written held)
+      DataFile[] files,
+      long rows,
+      long minVersion,
+      long maxVersion,
+      long lateRows,
+      @Nullable Written held)
       implements WriterCommitMessage {
 
     Written holding(Written back) {
-      return new Written(files, rows, minVersion, maxVersion, back);
+      return new Written(files, rows, minVersion, maxVersion, lateRows, back);
+    }
+
+    /** The same with late rows. */
+    Written and(Written late) {
+      List<DataFile> both = new ArrayList<>(List.of(files));
+      both.addAll(List.of(late.files));
+      return new Written(
+          both.toArray(DataFile[]::new),
+          rows + late.rows,
+          Math.min(minVersion, late.minVersion),
+          Math.max(maxVersion, late.maxVersion),
+          late.rows,
+          held);
     }
 
     /** The files of all rows. */
@@ -226,7 +244,7 @@ public final class KeyedDataWriter implements DataWriter<InternalRow> {
     if (pending != null) {
       pending.flush();
     }
-    return new Written(files.finish(), rows, minVersion, maxVersion, null);
+    return new Written(files.finish(), rows, minVersion, maxVersion, 0, null);
   }
 
   @Override

@@ -15,18 +15,23 @@ import org.jspecify.annotations.Nullable;
  * @param snapshotId the last of the commits; null for a table without a snapshot
  * @param after if not null, only what commits after this one have written, merged among itself
  * @param overlays experiments whose rows are merged with those of the snapshot; none for a range
+ * @param hasLate whether late rows belong to them, too, which no range leaves out
  */
-public record ReadScope(@Nullable Long snapshotId, @Nullable Long after, List<Overlay> overlays) {
+public record ReadScope(
+    @Nullable Long snapshotId, @Nullable Long after, List<Overlay> overlays, boolean hasLate) {
   public ReadScope {
     overlays = List.copyOf(overlays);
     if (after != null && !overlays.isEmpty()) {
       throw new IllegalArgumentException("a range of commits is read without experiments");
     }
+    if (after != null && !hasLate) {
+      throw new IllegalArgumentException("a range of commits has its late rows");
+    }
   }
 
   /** All rows of a snapshot. */
   public static ReadScope ofSnapshot(@Nullable Long snapshotId) {
-    return new ReadScope(snapshotId, null, List.of());
+    return new ReadScope(snapshotId, null, List.of(), true);
   }
 
   /**
@@ -35,12 +40,17 @@ public record ReadScope(@Nullable Long snapshotId, @Nullable Long after, List<Ov
    * @param after the commit before the range, or 0 for the time before the first commit
    */
   public static ReadScope ofRange(long after, @Nullable Long until) {
-    return new ReadScope(until, after, List.of());
+    return new ReadScope(until, after, List.of(), true);
   }
 
   /** The same snapshot, merged with experiments. */
   public ReadScope with(List<Overlay> experiments) {
-    return new ReadScope(snapshotId, after, experiments);
+    return new ReadScope(snapshotId, after, experiments, hasLate);
+  }
+
+  /** The same snapshot without the late rows that no merge has brought to the others. */
+  public ReadScope onTime() {
+    return new ReadScope(snapshotId, after, overlays, false);
   }
 
   /** The bucket counts of the files of these commits. */

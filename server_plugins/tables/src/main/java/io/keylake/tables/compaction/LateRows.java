@@ -1,0 +1,58 @@
+package io.keylake.tables.compaction;
+
+import io.keylake.tables.compaction.BucketLayout.Run;
+import io.keylake.tables.compaction.CompactionRule.Pick;
+import io.keylake.tables.compaction.CompactionRule.Reason;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Optional;
+
+/**
+ * The late rows of a bucket beside the others, and when both are merged: then the timely rows that
+ * they overlap are written again, so late rows wait until they are many or old.
+ *
+ * @param layout of all runs
+ * @param late bytes of late files
+ * @param timely bytes of the others
+ * @param since the commit of the oldest late file
+ */
+record LateRows(BucketLayout layout, long late, long timely, Instant since) {
+  Optional<Pick> pick(CompactionPolicy policy) {
+    if (layout.runs().stream().anyMatch(Run::isOfFewer)) {
+      return Optional.of(
+          all(Reason.REBUCKET, "it has late rows, which are divided with all others"));
+    }
+    if (policy.isFull()) {
+      boolean lacksIndex = layout.runs().stream().anyMatch(Run::lacksIndex);
+      return Optional.of(
+          all(lacksIndex ? Reason.INDEX : Reason.LATE, "all late rows are merged with the others"));
+    }
+    if (policy.leavesFiles()) {
+      return Optional.empty();
+    }
+    if (late >= policy.lateShare() * timely) {
+      return Optional.of(
+          all(
+              Reason.LATE,
+              "late files have %d bytes, the others %d; the limit is %d%%"
+                  .formatted(late, timely, Math.round(100 * policy.lateShare()))));
+    }
+    Duration age = Duration.between(since, layout.now());
+    return age.compareTo(policy.latest()) < 0
+        ? Optional.empty()
+        : Optional.of(
+            all(
+                Reason.LATE,
+                "the oldest late rows are of %s, %d seconds ago; the limit is %d"
+                    .formatted(since, age.toSeconds(), policy.lateSeconds())));
+  }
+
+  /** All runs, where the order of late and timely ones does not permit to merge them apart. */
+  Pick between() {
+    return all(Reason.LATE, "timely files that came after late ones may have older rows");
+  }
+
+  private Pick all(Reason reason, String because) {
+    return new Pick(layout.stretch(0, layout.runs().size()), reason, because);
+  }
+}

@@ -1,0 +1,129 @@
+package io.keylake.tables.lateness;
+
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import org.apache.iceberg.DataFile;
+
+/**
+ * The order of the files of one bucket, in which the later of two equal versions wins. It is that
+ * of commits, but for late files, which merges of timely ones leave where they are:
+ *
+ * <pre>
+ *   before           1 timely   2 late   3 timely
+ *   timely merged    2 late     3 timely, of commits 1 and 3
+ * </pre>
+ *
+ * <p>The late rows of commit 2 come after those of commit 1, whose versions may be equal. Those of
+ * commit 3 have no equal versions if its limit is not lower than that of commit 2, as is usual: a
+ * watermark does not go back. So a late file comes after all timely ones, but before those that
+ * began after it with a lower limit.
+ */
+public final class FileOrder {
+  private final Map<String, Long> ranks; // empty where the order is that of commits
+
+  private FileOrder(Map<String, Long> ranks) {
+    this.ranks = ranks;
+  }
+
+  /**
+   * A file by what its order depends on.
+   *
+   * @param number of the commit that it counts as
+   */
+  record Ordered(String location, long number, FileMark mark) {
+    static Ordered of(DataFile file) {
+      return new Ordered(file.location(), file.dataSequenceNumber(), FileMark.of(file));
+    }
+
+    /** The number of the oldest commit of its rows. */
+    long oldest() {
+      Long since = mark.since();
+      return since == null ? number : since;
+    }
+
+    /** Timely rows may have versions that late rows have, too, which were written before them. */
+    boolean comesAfter(Ordered late) {
+      Long limit = mark.limit();
+      Long below = late.mark.limit();
+      return oldest() > late.number && (below == null || limit == null || limit < below);
+    }
+  }
+
+  /**
+   * A place in the order.
+   *
+   * @param before the number of the timely rows that come next, or the own number of such rows
+   */
+  private record Place(long before, boolean isTimely, long number) implements Comparable<Place> {
+    @Override
+    public int compareTo(Place other) {
+      return Comparator.comparingLong(Place::before)
+          .thenComparing(Place::isTimely)
+          .thenComparingLong(Place::number)
+          .compare(this, other);
+    }
+  }
+
+  public static FileOrder of(Collection<DataFile> files) {
+    return files.stream().noneMatch(FileMark::isLate)
+        ? new FileOrder(Map.of())
+        : ofMarked(files.stream().map(Ordered::of).toList());
+  }
+
+  static FileOrder ofMarked(List<Ordered> files) {
+    Map<String, Place> places = new HashMap<>();
+    List<Ordered> timely = files.stream().filter(file -> !file.mark().isLate()).toList();
+    timely.forEach(
+        file -> places.put(file.location(), new Place(file.number(), true, file.number())));
+    long before = Long.MAX_VALUE; // late files keep their order among themselves
+    for (Ordered late :
+        files.stream()
+            .filter(file -> file.mark().isLate())
+            .sorted(Comparator.comparingLong(Ordered::number).reversed())
+            .toList()) {
+      before = Math.min(before, next(late, timely));
+      places.put(late.location(), new Place(before, false, late.number()));
+    }
+    Map<Place, Long> numbers = new HashMap<>();
+    new TreeSet<>(places.values()).forEach(place -> numbers.put(place, numbers.size() + 1L));
+    Map<String, Long> ranks = new HashMap<>();
+    places.forEach((location, place) -> ranks.put(location, numbers.get(place)));
+    return new FileOrder(ranks);
+  }
+
+  private static long next(Ordered late, List<Ordered> timely) {
+    return timely.stream()
+        .filter(file -> file.comesAfter(late))
+        .mapToLong(Ordered::number)
+        .min()
+        .orElse(Long.MAX_VALUE);
+  }
+
+  /** The place of a file; of two files, the one with the larger number comes later. */
+  public long age(DataFile file) {
+    return ranks.isEmpty() ? file.dataSequenceNumber() : age(file.location());
+  }
+
+  long age(String location) {
+    return Objects.requireNonNull(ranks.get(location), "a file of the bucket");
+  }
+
+  /** Timely files can be merged without the late ones, and late files without the others. */
+  public static boolean isApart(Collection<DataFile> files) {
+    Map<Boolean, List<Ordered>> byLate =
+        files.stream().map(Ordered::of).collect(Collectors.partitioningBy(f -> f.mark().isLate()));
+    return byLate.get(true).stream()
+        .allMatch(late -> next(late, byLate.get(false)) == Long.MAX_VALUE);
+  }
+
+  /** The beginning of the names of files with the merged rows of some, which are all alike. */
+  public static String mark(Collection<DataFile> merged) {
+    return FileMark.merged(merged).text();
+  }
+}
