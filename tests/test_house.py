@@ -75,6 +75,7 @@ ROOMS_OF_TESTS = {
     "layout",
     "time",
     "log",
+    "lateness",
     "quarantine",
     "branches",
     "serving",

@@ -31,6 +31,7 @@ from keylake._maintenance.retention import Cleaned, RetentionPolicy
 from keylake._outcomes.commits import CommitEvent
 from keylake._outcomes.findings import Finding
 from keylake._outcomes.intervals import Interval
+from keylake._outcomes.lateness import LateHour, LateHours, Lateness
 from keylake._server.statements import Watermark, watermark
 from keylake._streams.query import TableStream
 from keylake._table.branches import Picked, Published
@@ -159,6 +160,7 @@ __all__ = [
     # what verbs give back
     "Commit", "CommitInfo", "History", "TableStream", "Undone", "Picked", "Consumer", "FilesChanged", "PublishedKv",
     "PublishedIceberg", "MergedState", "Health", "IndexHealth", "PastHealth", "ReadHealth", "StreamHealth",
+    "Lateness", "LateHour", "LateHours",
     "RowExplanation", "CellOrigin", "StoredValue", "Origin", "CheckReport", "CheckedFiles", "Damage", "RepairPlan",
     "RepairStep", "RepairedFile",
     # back-fill, and what a query moves

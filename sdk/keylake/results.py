@@ -15,6 +15,7 @@ from typing_extensions import Self
 from keylake._display.html_table import ShownFields, ShownTable
 from keylake._display.pictures import Event, history_figure, lanes_of
 from keylake._outcomes.commits import CommitInfo, VersionRange, versions_of
+from keylake._outcomes.lateness import LateHours
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,6 +42,7 @@ class Commit(ShownFields):
     # The snapshot before it: what `undo(after=)`, `read(at=)` and `rollback(to=)` take. None for a table's first.
     parent_id: int | None = None
     held: int = 0  # rows that failed a check and were held back, in `table.quarantine`
+    late: int = 0  # of its rows, those that came later than the table allows: `table.layout.lateness()`
 
     @classmethod
     def from_row(
@@ -61,12 +63,14 @@ class Commit(ShownFields):
             offsets=offsets or {},
             parent_id=row.get("parent_id"),
             held=row.get("held_rows") or 0,
+            late=row.get("late_rows") or 0,
         )
 
     def __str__(self) -> str:
         versions = "no versions" if self.versions is None else f"versions {_span(self.versions)}"
         held = f", {self.held:,} held back in quarantine" if self.held else ""
-        said = f"commit {self.snapshot_id}: {self.rows:,} rows{held}, {versions}, {self.seconds:.1f} s"
+        late = f", {self.late:,} of them late" if self.late else ""
+        said = f"commit {self.snapshot_id}: {self.rows:,} rows{late}{held}, {versions}, {self.seconds:.1f} s"
         if self.repeated and not self.undone:
             same = "offsets" if self.offsets else "idempotency key"
             return f"{said}, made before with the same {same}: nothing was written"
@@ -177,6 +181,15 @@ class History(ShownTable, Sequence[CommitInfo]):
         if self._branches is not None:
             lanes += [(f"branch {name}", _events(commits)) for name, commits in self._branches().items() if commits]
         return history_figure(self._table, lanes)
+
+    def lateness(self) -> LateHours:
+        """The rows of these commits that were late when they came, by stream and hour; `plot` draws it.
+
+        Example::
+
+            print(profiles.history(1000).lateness())
+        """
+        return LateHours.of(self._table, self._commits)
 
     def _title(self) -> str:
         return f"{self._table}: {len(self)} commit{'' if len(self) == 1 else 's'}"

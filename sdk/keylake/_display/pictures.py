@@ -119,6 +119,19 @@ def history_figure(title: str, lanes: Lanes) -> Picture:
     return figure
 
 
+def lateness_figure(title: str, streams: Sequence[tuple[str, Sequence[tuple[datetime.datetime, float]]]]) -> Picture:
+    """The share of late rows over time, a line for each stream."""
+    figure, (axes,) = empty_figure(title, 8.0, 3.2, rows=1, columns=1)
+    for number, (stream, shares) in enumerate(streams):
+        hours, parts = zip(*sorted(shares), strict=True)
+        axes.plot(hours, [100 * part for part in parts], marker="o", label=stream, color=SERIES[number % len(SERIES)])
+    axes.set_ylabel("late rows, %")
+    axes.set_ylim(bottom=0)
+    if streams:
+        axes.legend(loc="upper left", fontsize=8)
+    return figure
+
+
 def empty_figure(title: str, width: float, height: float, rows: int, columns: int) -> tuple[Picture, list[Axes]]:
     """A figure, so many inches wide and high, and its axes, row by row."""
     try:

@@ -35,6 +35,9 @@ class CompactionPolicy(Policy):
     that `explain_row`, undo, feeds and reads of the past find the recent commits as they were written. A call of
     `compact` merges these, too.
 
+    Late rows (`set_lateness`) lie in files of their own, which the checks look at apart. They are merged with the other
+    rows of their bucket when they have `late_share` of the bytes of these, or when some are `late_seconds` old.
+
     >>> CompactionPolicy(tier_runs=8).to_json()[:14]
     '{"max_files": '
     """
@@ -52,6 +55,8 @@ class CompactionPolicy(Policy):
     target_file_bytes: int = 512 << 20
     tombstone_seconds: int | None = None
     recent_seconds: int = 600
+    late_share: float = 0.25
+    late_seconds: int = 86_400
 
 
 _SETTLE = "settle"  # the reason that is no merge

@@ -38,6 +38,7 @@ class CommitInfo(ShownFields):
     undone: bool = False  # a later commit has taken its rows back
     watermark: datetime.datetime | None = None  # the event time up to which its stream is complete, where it is known
     held: int = 0  # rows that failed a check of the write and were held back, in `table.quarantine`
+    late: int = 0  # of its rows, those that came later than the table allows: `table.layout.lateness()`
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> CommitInfo:
@@ -65,6 +66,7 @@ class CommitInfo(ShownFields):
             undone=bool(row.get("undone")),
             watermark=row.get("watermark"),
             held=row.get("held_rows") or 0,
+            late=row.get("late_rows") or 0,
         )
 
 

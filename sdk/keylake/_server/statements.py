@@ -51,6 +51,7 @@ def watermark(time: datetime.datetime, *, stream: str | None = None) -> Watermar
 
 Verb = Literal["upsert", "update", "delete", "apply_changes", "overwrite"]
 Moment = int | str | datetime.datetime
+Freshness = Literal["on_time"]
 Argument = str | float | list[str]
 KeyParts = tuple[tuple[str, IcebergType, object], ...]  # the columns of a key, with their types and values
 Part = Literal[
@@ -184,6 +185,8 @@ class Select:
 
     >>> print(Select(TablePath("features.clicks"), columns=("clicks",), at=17).in_sql("lake"))
     SELECT `clicks` FROM `lake`.`features`.`clicks` VERSION AS OF 17
+    >>> print(Select(TablePath("features.clicks"), at=17, freshness="on_time").in_sql("lake"))
+    SELECT * FROM `lake`.`features`.`clicks` VERSION AS OF 17 WITH ('freshness' = 'on_time')
     >>> print(Select(TablePath("features.clicks", "tmp_nightly"), part="keyed_files").in_sql("lake"))
     SELECT * FROM `lake`.`features`.`clicks`.`branch_tmp_nightly`.`keyed_files`
     """
@@ -194,6 +197,7 @@ class Select:
     key: KeyParts = ()
     commits: Commits | None = None
     part: Part | None = None
+    freshness: Freshness | None = None
 
     def in_sql(self, catalog: str) -> str:
         """The statement, with a marker for each value of the key."""
@@ -204,6 +208,8 @@ class Select:
         commits = "" if self.commits is None else self.commits.in_sql()
         part = "" if self.part is None else f".{quoted(self.part)}"
         text = f"SELECT {columns} FROM {path.in_sql(catalog)}{part}{commits or self._as_of()}"
+        if self.freshness is not None:
+            text += f" WITH ('freshness' = {literal(self.freshness)})"
         conditions = [f"{quoted(name)} = {marker}" for name, marker in _markers(self.key)]
         return f"{text} WHERE {' AND '.join(conditions)}" if conditions else text
 

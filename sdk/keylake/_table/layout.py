@@ -7,6 +7,7 @@ rebucket ───────── bucket by bucket ── old files are divid
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from keylake._definition.indexes import Bloom
 from keylake._display.html_table import ShownFields
@@ -19,6 +20,7 @@ from keylake._maintenance.compaction import (
     PolicyWord,
 )
 from keylake._maintenance.retention import Cleaned, RetentionPolicy
+from keylake._outcomes.lateness import Lateness, text_of
 from keylake._table.finding import indexes_of
 from keylake._table.handle import Namespace, Verbs
 from keylake.errors import DefinitionError, check_type
@@ -136,6 +138,35 @@ class Layout(Namespace):
         """
         check_type("policy", policy, RetentionPolicy, "a RetentionPolicy")
         self._handle.on_main.call("retention_policy", policy=policy.to_json())
+
+    def lateness(self) -> Lateness:
+        """The lateness that the table allows, and the late rows that wait to be merged with the others.
+
+        Raises `TableNotFound` if the table is not there any more.
+
+        Example::
+
+            print(profiles.layout.lateness())
+        """
+        return Lateness.from_row(self._handle.on_main.call("lateness")[0])
+
+    def set_lateness(self, lateness: str | timedelta | None) -> Lateness:
+        """Say how far behind the watermark of the table event times may lie; rows further behind are late.
+
+        Writes put late rows into files of their own. All reads have them but those with `freshness="on_time"`, which
+        open none of these files. Compactions leave them where they are, and merge them with the other rows of a bucket
+        when they are many or old (`late_share` and `late_seconds` of the policy), and with "full". None allows any
+        lateness. The watermark is what writes have said by `watermark=`, the lowest of all streams.
+
+        Raises `DefinitionError` for what is no length of time, for a table whose ordering column is no timestamp, and
+        for one with accumulators, and `TableNotFound` if the table is not there any more.
+
+        Example::
+
+            profiles.layout.set_lateness("1 hour")
+        """
+        text = "none" if lateness is None else text_of(lateness)
+        return Lateness.from_row(self._handle.on_main.call("lateness", lateness=text)[0])
 
     def clean(self, policy: RetentionPolicy | None = None) -> Cleaned:
         """Expire snapshots and delete files that nobody needs, by a policy: the table's own unless another is given.

@@ -14,7 +14,7 @@ from typing_extensions import TypeVar
 
 from keylake._definition.spec import Names, names_of
 from keylake._rows.business_time import BusinessTime, zoned
-from keylake._server.statements import Explain, KeyParts, Moment, Select, TablePath, Watermark
+from keylake._server.statements import Explain, Freshness, KeyParts, Moment, Select, TablePath, Watermark
 from keylake._table.explaining import explained
 from keylake._table.handle import Verbs
 from keylake._table.log import see_log
@@ -49,6 +49,15 @@ Row = TypeVar("Row", bound=Table, default=Table)
 _KEYS_OF_A_QUERY = 500
 
 
+def check_freshness(freshness: object, **said: object) -> None:
+    """Refuse a word for freshness that there is not; `said` are words of reads that have no late rows apart."""
+    if freshness not in (None, "on_time"):
+        raise DefinitionError(f"freshness={freshness!r} is 'on_time', which leaves late rows out, or None.")
+    for name, value in said.items():
+        if freshness is not None and value is not None:
+            raise DefinitionError(f"freshness='on_time' does not go with {name}={value!r}. Leave one of them out.")
+
+
 class ReadVerbs(Verbs, Generic[Row]):
     """The verbs that read the merged rows of a table."""
 
@@ -68,13 +77,16 @@ class ReadVerbs(Verbs, Generic[Row]):
         as_of: BusinessTime | None = None,
         experiments: Names | None = None,
         fresh: bool = False,
+        freshness: Freshness | None = None,
     ) -> DataFrame:
         """The merged rows as a plain Spark frame: some columns, some rows, now or at a moment.
 
         `where` is Spark SQL, a condition on columns (`kl.col(Profile.clicks) > 5`), or a column of Spark. `at` is a
         commit, a snapshot id, a time with a zone, the name of a tag or branch, or `kl.watermark(...)`. `as_of` is the
         business time of an archived state. `experiments` are names of experiments whose columns are read, too, as they
-        are now. With `fresh` what is in the table's log is moved to its files first, so that the frame has it.
+        are now. With `fresh` what is in the table's log is moved to its files first, so that the frame has it. With
+        `freshness="on_time"` rows that came later than the table allows are left out, and no file of them is opened,
+        until a compaction has merged them with the others: see `table.layout.set_lateness`.
 
         Raises `SchemaMismatch` for a column that the table does not have, `DefinitionError` for a `where` that cannot
         be read or an `at` that names no moment, `TableNotFound` for an unknown tag, branch, archived state or
@@ -89,6 +101,7 @@ class ReadVerbs(Verbs, Generic[Row]):
         if as_of is not None and at is not None:
             raise DefinitionError(f"at={at!r} and as_of={as_of!r} name two states. Leave one of them out.")
         moment = self._moment(at)
+        check_freshness(freshness, experiments=experiments)
         see_log(self, self._handle, fresh, at=at, as_of=as_of, experiments=experiments)
         names = None if columns is None else names_of(columns)
         if experiments is not None:
@@ -99,7 +112,7 @@ class ReadVerbs(Verbs, Generic[Row]):
         if names is not None and moment is None:  # at another moment the table may have had other columns
             known = names
             self._knowing(lambda: self._handle.columns(known))
-        select = Select(self._handle.at_state(as_of).path, names, moment)
+        select = Select(self._handle.at_state(as_of).path, names, moment, freshness=freshness)
         try:
             return self._handle.session.frame_of(select, where)
         except (SnapshotExpired, TableNotFound) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyiceberg.conversions import from_bytes
@@ -15,6 +15,7 @@ from pyiceberg.types import LongType, NestedField, PrimitiveType
 from keylake.errors import ForeignCommit, Unsupported
 from keylake.local import names
 from keylake.local.damage import reading
+from keylake.local.lateness import ages_of, is_late
 from keylake.local.layout import Layout
 from keylake.local.manifests import entries_of, live, manifests_of
 from keylake.local.moments import is_own_file, summary_of
@@ -22,7 +23,7 @@ from keylake.local.moments import is_own_file, summary_of
 
 @dataclass(frozen=True, eq=False)
 class StoredFile:
-    """A data file.
+    """A data file; the later of two equal versions wins, and of two files the one with the larger `age` is later.
 
     `lower` and `upper` are the bounds of each key column, as Iceberg stores them: dates and times are numbers, uuids
     are bytes. `version` is the one of all rows, whatever is stored. `never` and `always` are fields of `_merge_info`
@@ -88,6 +89,8 @@ class Listing:
                         f"File {each.path} of {self._name} was not written by keylake, and the commit that added it "
                         "has expired. Adopt it, or roll back to a commit before it, through Spark."
                     )
+        if any(is_late(file.path) for file in found):
+            found = [file for several in by_bucket(found).values() for file in _as_they_count(several)]
         return tuple(sorted(found, key=lambda file: (file.age, *_sortable(file.lower))))
 
     def touched(self, commit: Snapshot, io: FileIO) -> tuple[StoredFile, ...]:
@@ -176,6 +179,12 @@ def _is_zero(file: DataFile, field_id: int) -> bool:
 
 def _sortable(bound: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple((part is not None, part) for part in bound) if None not in bound else ((False,),)
+
+
+def _as_they_count(files: Sequence[StoredFile]) -> list[StoredFile]:
+    """The files of a bucket, each with its age as it counts where some are late."""
+    ages = ages_of([(file.path, file.age) for file in files])
+    return [replace(file, age=age) for file, age in zip(files, ages, strict=True)]
 
 
 def by_bucket(files: Sequence[StoredFile], count: int | None = None) -> dict[tuple[object, ...], list[StoredFile]]:

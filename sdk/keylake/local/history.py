@@ -72,6 +72,8 @@ def _commit(snapshot: Snapshot, summary: dict[str, str], is_undone: bool) -> Com
         files=_number(summary, "added-data-files") or 0,
         undone=is_undone,
         watermark=_watermark(summary),
+        held=_number(summary, names.HELD_ROWS) or 0,
+        late=_number(summary, names.LATE_ROWS) or 0,
     )
 
 

@@ -28,6 +28,9 @@ WRITE_ID = "keylake.write_id"
 IDEMPOTENCY_KEY = "keylake.idempotency_key"
 UNDONE = "keylake.undone"
 WATERMARKS = "keylake.watermarks"
+LATENESS = "keylake.lateness"
+LATE_ROWS = "keylake.late_rows"
+HELD_ROWS = "keylake.held_rows"
 PLAIN_READS = "keylake.plain_reads"
 TAKEN_IN = "keylake.taken_in"
 SAME_AS = "keylake.same_as"
@@ -40,6 +43,7 @@ OF_SUMMARIES = (
 
 # Properties that change no answer of a read, beside those that a read follows. Any other one is of a newer format.
 HARMLESS = (
+    LATENESS,
     "keylake.compaction",
     "keylake.retention",
     "keylake.watermarks",

@@ -20,9 +20,10 @@ from keylake._definition.table_names import name_parts
 from keylake._rows.business_time import BusinessTime
 from keylake._rows.intention import Intention
 from keylake._rows.rows import Rows
+from keylake._server.statements import Freshness
 from keylake._table.finding import condition_of
 from keylake._table.handle import snapshot_id_of
-from keylake._table.reads import Row, one_key
+from keylake._table.reads import Row, check_freshness, one_key
 from keylake.checks import CheckLevel, CheckReport, checked_level
 from keylake.errors import DefinitionError, SchemaMismatch, TableNotFound, check_type
 from keylake.local.accumulators import check_accumulator
@@ -34,6 +35,7 @@ from keylake.local.decisions import NOWHERE
 from keylake.local.filters import Filter, Where
 from keylake.local.fresh import LoggedRows, grouped
 from keylake.local.indexes import IndexProbes, indexes_of
+from keylake.local.lateness import is_late
 from keylake.local.layout import Layout
 from keylake.local.log import KeptLog, LocalLog
 from keylake.local.lookups import Lookup, Sought
@@ -100,6 +102,7 @@ class LocalTable(HistoryReads, Generic[Row]):
         as_of: BusinessTime | None = None,
         branch: str | None = None,
         fresh: bool = False,
+        freshness: Freshness | None = None,
     ) -> MergedRows[Row]:
         """The merged rows: some columns, some rows, now or at a moment.
 
@@ -107,6 +110,7 @@ class LocalTable(HistoryReads, Generic[Row]):
         is a commit, a snapshot id, a time with a zone, or the name of a tag or branch. `as_of` is the business time of
         an archived state. Texts and expressions compare as Iceberg does: a NaN is equal to nothing. Conditions on
         columns compare as Spark does. With `fresh` what is in the log of the table and not in files yet is merged, too.
+        With `freshness="on_time"` late rows are left out, and no file of them is opened.
 
         Raises `SchemaMismatch` for a column that the table does not have, `DefinitionError` for a `where` that cannot
         be read and for moments that do not go together, `TableNotFound` or `SnapshotExpired` for a moment that is not
@@ -117,14 +121,16 @@ class LocalTable(HistoryReads, Generic[Row]):
 
             profiles.read(columns=["clicks", "spend"], where="day >= '2026-01-01'", at=commit).to_pandas()
         """
+        check_freshness(freshness, fresh=fresh or None)
         plan, logged = self._planned(branch, at, as_of, None, fresh)
+        planned = plan.files if freshness is None else [file for file in plan.files if not is_late(file.path)]
         names = self._columns(plan.layout, columns)
         chosen = None if where is None else Filter.of(where, plan.layout)
         read = names if chosen is None else tuple(dict.fromkeys((*names, *chosen.columns)))
         merge = self._merge(plan.layout, read)
         pieces = [plan.layout.empty(read)]
         probes = IndexProbes.of(chosen, self._plans.table, plan.layout, self._parquet)
-        for files, behind in grouped(plan.files, logged):
+        for files, behind in grouped(planned, logged):
             wanted = [file for file in files if chosen is None or chosen.may_have(file)]
             if behind is not None or (wanted and probes.may_pass(wanted)):
                 stretches: list[Stretch] = [WholeFile(file, self._parquet, probes.io) for file in wanted]

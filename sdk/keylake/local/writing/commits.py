@@ -104,6 +104,7 @@ class Said:
     writer: str | None
     write_id: str
     watermark_micros: int | None
+    late_rows: int = 0
 
     def summary(self, facts: Facts, versions: tuple[int, int] | None) -> dict[str, str]:
         """The properties of the snapshot."""
@@ -123,6 +124,7 @@ class Said:
             names.MAX_VERSION: None if versions is None else str(versions[1]),
             names.COLUMNS: _json(sorted(self.columns)),
             names.STREAM: self.stream,
+            names.LATE_ROWS: str(self.late_rows) if self.late_rows else None,
             names.WRITER: self.writer,
             names.WRITE_ID: self.write_id,
             names.PLAIN_READS: "safe" if is_plain else "unmerged",

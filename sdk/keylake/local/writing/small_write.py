@@ -26,6 +26,7 @@ from keylake.errors import KeylakeError, Unsupported
 from keylake.local import names
 from keylake.local.damage import writing
 from keylake.local.keys import plain_keys
+from keylake.local.lateness import Mark, is_late, limit_of
 from keylake.local.layout import Layout, layout_of
 from keylake.local.writing.attempts import Attempts
 from keylake.local.writing.batch import Batch, check_writable
@@ -54,9 +55,11 @@ class SmallWrite:
         begun_at = time.perf_counter()
         layout = self._layout()
         batch, write_id = batch_of(self.name, layout, self.intention, rows)
-        version = max(time.time_ns() // 1000, facts_of(self.name, self.table, self.branch).highest_version or 0)
+        facts = facts_of(self.name, self.table, self.branch)
+        version = max(time.time_ns() // 1000, facts.highest_version or 0)
+        limit = limit_of(self.table.metadata.properties, layout.spec, facts.watermarks)
         try:
-            self.files.extend(self._written(batch, layout, version))
+            self.files.extend(self._written(batch, layout, version, limit))
             return self._committed(batch, layout, version, write_id, begun_at)
         except BaseException:
             if not self._attempts.may_stand:
@@ -73,6 +76,7 @@ class SmallWrite:
             self.intention.writer,
             write_id,
             None if mark is None else datetime_to_micros(zoned("watermark", mark)),
+            sum(file.record_count for file in self.files if is_late(file.file_path)),
         )
 
         def files(facts: Facts) -> tuple[list[DataFile], dict[str, str]]:
@@ -88,7 +92,14 @@ class SmallWrite:
 
         taken = append(self._attempts, self.branch, files)
         seconds = time.perf_counter() - begun_at
-        return Commit(taken.snapshot_id, batch.count, versions_of(taken), seconds, parent_id=taken.parent_snapshot_id)
+        return Commit(
+            taken.snapshot_id,
+            batch.count,
+            versions_of(taken),
+            seconds,
+            parent_id=taken.parent_snapshot_id,
+            late=said.late_rows,
+        )
 
     def _layout(self) -> Layout:
         metadata = self.table.metadata
@@ -101,7 +112,7 @@ class SmallWrite:
             raise Unsupported(f"{self.branch!r} of {self.name} is an experiment. Write it through Spark: kl.connect().")
         return layout_of(self.name, metadata, metadata.schema())
 
-    def _written(self, batch: Batch, layout: Layout, version: int) -> Iterator[DataFile]:
+    def _written(self, batch: Batch, layout: Layout, version: int, limit: int | None) -> Iterator[DataFile]:
         metadata = self.table.metadata
         self._schema_id = metadata.current_schema_id
         spec = metadata.spec()
@@ -109,9 +120,9 @@ class SmallWrite:
         if count is None:
             raise Unsupported(f"{self.name} is being changed to another number of buckets. Write through Spark.")
         places = self.table.location_provider()
-        for number, (partition, rows) in enumerate(_by_bucket(batch, layout.spec, count).items()):
-            path = places.new_data_location(f"{number:05d}-0-{uuid.uuid4()}-00001.parquet")
-            part = BatchFile(batch.taken(rows), _record(partition), partition[-1], path)  # type: ignore[arg-type]
+        for number, ((*partition, mark), rows) in enumerate(_by_bucket(batch, layout.spec, count, limit).items()):
+            path = places.new_data_location(f"{number:05d}-0-{mark}{uuid.uuid4()}-00001.parquet")
+            part = BatchFile(batch.taken(rows), Record(*partition), partition[-1], path)  # type: ignore[arg-type]
             schema = _written_schema(metadata.schema(), layout)
             with writing(path):
                 file = part.written(self.table.io, layout, schema, version, spec.spec_id)
@@ -151,18 +162,21 @@ def _versions(batch: Batch, version: int, facts: Facts) -> tuple[int, int] | Non
     return int(batch.versions.min()), int(batch.versions.max())
 
 
-def _by_bucket(batch: Batch, spec: TableSpec, count: int) -> dict[tuple[object, ...], list[int]]:
-    """The places of the rows of each bucket of each partition, in key order."""
+def _by_bucket(batch: Batch, spec: TableSpec, count: int, limit: int | None) -> dict[tuple[object, ...], list[int]]:
+    """The places of the rows of each bucket of each partition, in key order; late ones are apart.
+
+    The last part of each tuple is the mark that the name of the file gets.
+    """
+    marks = ("",) * batch.count
+    if limit is not None and batch.versions is not None:
+        both = str(Mark(is_late=False, limit=limit)), str(Mark(is_late=True, limit=limit))
+        marks = tuple(both[version < limit] for version in batch.versions.tolist())
     parts = [plain_keys(batch.rows.column(name)) for name in spec.partition_by]
     by_bucket: dict[tuple[object, ...], list[int]] = {}
     for place, bucket in enumerate(batch.buckets(spec, count)):
-        partition = (*(part[place] for part in parts), bucket)
+        partition = (*(part[place] for part in parts), bucket, marks[place])
         by_bucket.setdefault(partition, []).append(place)
     return by_bucket
-
-
-def _record(partition: tuple[object, ...]) -> Record:
-    return Record(*partition)
 
 
 def _written_schema(schema: Schema, layout: Layout) -> Schema:

@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeSet;
-import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
 
 /**
@@ -116,10 +115,11 @@ public final class FileOrder {
 
   /** Timely files can be merged without the late ones, and late files without the others. */
   public static boolean isApart(Collection<DataFile> files) {
-    Map<Boolean, List<Ordered>> byLate =
-        files.stream().map(Ordered::of).collect(Collectors.partitioningBy(f -> f.mark().isLate()));
-    return byLate.get(true).stream()
-        .allMatch(late -> next(late, byLate.get(false)) == Long.MAX_VALUE);
+    List<Ordered> all = files.stream().map(Ordered::of).toList();
+    List<Ordered> timely = all.stream().filter(file -> !file.mark().isLate()).toList();
+    return all.stream()
+        .filter(file -> file.mark().isLate())
+        .allMatch(late -> next(late, timely) == Long.MAX_VALUE);
   }
 
   /** The beginning of the names of files with the merged rows of some, which are all alike. */
