@@ -69,7 +69,7 @@ class Commit(ShownFields):
     def __str__(self) -> str:
         versions = "no versions" if self.versions is None else f"versions {_span(self.versions)}"
         held = f", {self.held:,} held back in quarantine" if self.held else ""
-        late = f", {self.late:,} of them late" if self.late else ""
+        late = f", {self.late:,} late" if self.late else ""
         said = f"commit {self.snapshot_id}: {self.rows:,} rows{late}{held}, {versions}, {self.seconds:.1f} s"
         if self.repeated and not self.undone:
             same = "offsets" if self.offsets else "idempotency key"

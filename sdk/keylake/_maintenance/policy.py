@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import ClassVar
 
@@ -22,6 +23,10 @@ class Policy(ShownFields):
         """The policy as the table property has it."""
         for name, value in asdict(self).items():
             check_type(f"{name} of a {self._CALLED}", value, int | float | str | None, "a number")
+            if isinstance(value, float) and not math.isfinite(value):
+                raise DefinitionError(
+                    f"{name} of a {self._CALLED} is {value}. Use a finite number; a large one will do."
+                )
         return json.dumps(asdict(self))
 
     @classmethod

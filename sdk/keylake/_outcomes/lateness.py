@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 _TEXT = re.compile(r"\s*(\d{1,9})\s+(second|minute|hour|day)s?\s*", re.IGNORECASE)
-_HELP = "Give a whole number of seconds, minutes, hours or days, such as '1 hour', or a timedelta of whole seconds."
+_LONGEST = datetime.timedelta(days=36_525)
+_HELP = (
+    "Give a whole number of seconds, minutes, hours or days, such as '1 hour', or a timedelta, of at most a century."
+)
 
 
 def parsed(text: str) -> datetime.timedelta:
@@ -31,9 +34,10 @@ def parsed(text: str) -> datetime.timedelta:
     datetime.timedelta(seconds=5400)
     """
     found = _TEXT.fullmatch(text)
-    if found is None:
-        raise DefinitionError(f"lateness={text!r} is no length of time. {_HELP}")
-    return datetime.timedelta(**{found[2].lower() + "s": int(found[1])})
+    lateness = None if found is None else datetime.timedelta(**{found[2].lower() + "s": int(found[1])})
+    if lateness is None or lateness > _LONGEST:
+        raise DefinitionError(f"lateness={text!r} is no length of time that a table takes. {_HELP}")
+    return lateness
 
 
 def text_of(lateness: str | datetime.timedelta) -> str:
@@ -46,7 +50,7 @@ def text_of(lateness: str | datetime.timedelta) -> str:
     if isinstance(lateness, str):
         parsed(lateness)
         return lateness.strip().lower()
-    if lateness < datetime.timedelta(0) or lateness.microseconds or lateness.total_seconds() >= 1e9:
+    if lateness < datetime.timedelta(0) or lateness.microseconds or lateness > _LONGEST:
         raise DefinitionError(f"lateness={lateness!r} is no length of time that a table takes. {_HELP}")
     return f"{int(lateness.total_seconds())} seconds"
 
@@ -84,12 +88,18 @@ class Lateness(ShownFields):
         )
 
     def __str__(self) -> str:
-        files = f"{self.rows:,} rows in {self.files:,} file{'' if self.files == 1 else 's'}"
+        rows, files = _counted(self.rows, "row"), _counted(self.files, "file")
         if self.allowed is None:
-            return f"no row is late: the table allows any lateness; {files} are of before"
-        if self.late_before is None:
+            return f"no row is late: the table allows any lateness; late rows of before: {rows} in {files}"
+        if self.watermark is None:
             return f"no row is late yet: no write has said a watermark, and rows may lie {self.allowed} behind it"
-        return f"late before {self.late_before:%Y-%m-%d %H:%M:%S} UTC: {files}"
+        if self.late_before is None:
+            return f"no row is late: there is no time {self.allowed} before the watermark; {rows} in {files}"
+        return f"late before {self.late_before.replace(tzinfo=None)} UTC: {rows} in {files}"
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 @dataclass(frozen=True)
@@ -175,7 +185,7 @@ class LateHours(ShownTable, Sequence[LateHour]):
 
     def _title(self) -> str:
         late, rows = (sum(getattr(each, name) for each in self._hours) for name in ("late", "rows"))
-        return f"{self._table}: {late:,} of {rows:,} rows were late"
+        return f"{self._table}: {late:,} of {_counted(rows, 'row')} were late"
 
     def _rows(self) -> list[tuple[object, ...]]:
         return [

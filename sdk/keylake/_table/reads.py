@@ -52,7 +52,7 @@ _KEYS_OF_A_QUERY = 500
 def check_freshness(freshness: object, **said: object) -> None:
     """Refuse a word for freshness that there is not; `said` are words of reads that have no late rows apart."""
     if freshness not in (None, "on_time"):
-        raise DefinitionError(f"freshness={freshness!r} is 'on_time', which leaves late rows out, or None.")
+        raise DefinitionError(f"freshness is {freshness!r}. Use 'on_time', which leaves late rows out, or None.")
     for name, value in said.items():
         if freshness is not None and value is not None:
             raise DefinitionError(f"freshness='on_time' does not go with {name}={value!r}. Leave one of them out.")

@@ -64,7 +64,7 @@ def limit_of(properties: Mapping[str, str], spec: TableSpec, watermarks: Mapping
     accumulates = any(column.reducer.accumulates for column in spec.columns)
     if said is None or not watermarks or spec.versions != "ordering" or accumulates:
         return None
-    return min(watermarks.values()) - int(parsed(said).total_seconds()) * 1_000_000
+    return max(min(watermarks.values()) - int(parsed(said).total_seconds()) * 1_000_000, -(2**63))
 
 
 def ages_of(files: Sequence[tuple[str, int]]) -> list[int]:

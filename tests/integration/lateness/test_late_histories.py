@@ -94,6 +94,7 @@ def policy(draw: Random) -> kl.CompactionPolicy | str:
     return draw.choice(
         [
             "full",
+            "settle",
             *[
                 kl.CompactionPolicy(
                     tier_runs=2,

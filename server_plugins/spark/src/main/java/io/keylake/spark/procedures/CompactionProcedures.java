@@ -106,7 +106,7 @@ final class CompactionProcedures {
   /**
    * The lateness that a table allows, and the late rows that lie in files of their own.
    *
-   * @param lateBefore the event time before which a row is late now; null where none is
+   * @param lateBefore the event time before which a row is late now; null where none can be
    */
   private record LatenessRow(
       @Nullable String lateness,
@@ -115,6 +115,9 @@ final class CompactionProcedures {
       long files,
       long rows,
       long bytes) {}
+
+  /** The first moment that clients have as a time, in microseconds. */
+  private static final long FIRST_YEAR = -62_135_596_800_000_000L;
 
   /** The word that takes the lateness of a table away. */
   private static final String NO_LATENESS = "none";
@@ -225,6 +228,7 @@ final class CompactionProcedures {
       update.commit();
     }
     Long head = new CommitLog(table, null).headId();
+    Long lateBefore = Lateness.limit(table, schema, head);
     List<DataFile> late =
         head == null
             ? List.of()
@@ -236,7 +240,7 @@ final class CompactionProcedures {
         new LatenessRow(
             table.properties().get(Lateness.PROPERTY),
             instant(Watermarks.said(table, head).reached(null)),
-            instant(Lateness.limit(table, schema, head)),
+            instant(lateBefore == null || lateBefore < FIRST_YEAR ? null : lateBefore),
             late.size(),
             late.stream().mapToLong(DataFile::recordCount).sum(),
             late.stream().mapToLong(DataFile::fileSizeInBytes).sum()));

@@ -1,5 +1,6 @@
 package io.keylake.tables.compaction;
 
+import io.keylake.tables.lateness.FileMark;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
 import java.util.List;
@@ -36,6 +37,14 @@ public record CompactionPlan(
       BucketLayout layout,
       Optional<Compaction> compaction,
       Optional<String> settling) {}
+
+  /** Some files have late rows, which are not settled with the others. */
+  boolean hasLateFiles() {
+    return buckets.stream()
+        .flatMap(choice -> choice.layout().runs().stream())
+        .flatMap(run -> run.files().stream())
+        .anyMatch(file -> FileMark.isLate(file.location()));
+  }
 
   /** Every stored row is one that was written, and none is a tombstone. */
   boolean hasOnlyWrittenRows() {

@@ -119,13 +119,8 @@ public final class CompactionPlanner {
     ReadPlanner everything = planner(MergeRules.Wanted.HISTORY);
     Map<List<Serializable>, List<FileScanTask>> buckets = everything.files();
     List<FileScanTask> files = buckets.values().stream().flatMap(List::stream).toList();
-    // A snapshot is settled as a whole, and some reads leave late files out.
-    CompactionPolicy own =
-        files.stream().noneMatch(task -> FileMark.isLate(task.file()))
-            ? policy
-            : policy.settlingNothing();
     List<CompactionPlan.Choice> choices = new ArrayList<>();
-    counts.apart(files).forEach(bucket -> choices.add(choose(everything, bucket, own)));
+    counts.apart(files).forEach(bucket -> choices.add(choose(everything, bucket)));
     choices.sort(Comparator.comparing(choice -> choice.partition().toString()));
     boolean isSettling = choices.stream().anyMatch(choice -> choice.settling().isPresent());
     return new CompactionPlan(
@@ -143,7 +138,9 @@ public final class CompactionPlanner {
     Map<List<Serializable>, String> reasons = new HashMap<>();
     choices.forEach(each -> each.settling().ifPresent(why -> reasons.put(each.partition(), why)));
     buckets.forEach(
-        (partition, files) -> {
+        (partition, all) -> {
+          List<FileScanTask> files =
+              all.stream().filter(task -> !FileMark.isLate(task.file())).toList();
           List<PlannedSection> open =
               planner.sections(files).stream()
                   .filter(section -> section.runs().size() > 1)
@@ -175,52 +172,57 @@ public final class CompactionPlanner {
     return new ReadPlanner(table, schema, ReadSpec.ofAllColumns(schema, snapshotId, wanted));
   }
 
-  private CompactionPlan.Choice choose(
-      ReadPlanner planner, BucketCounts.Bucket bucket, CompactionPolicy own) {
+  private CompactionPlan.Choice choose(ReadPlanner planner, BucketCounts.Bucket bucket) {
     BucketLayout layout = layout(planner, bucket.files());
     if (bucket.files().stream().anyMatch(task -> FileMark.isLate(task.file()))) {
-      return new CompactionPlan.Choice(
-          bucket.partition(), layout, besideLate(planner, bucket, layout, own), Optional.empty());
+      return besideLate(planner, bucket, layout);
     }
-    Optional<Pick> pick = CompactionRule.first(layout, own);
-    boolean isSettling = pick.filter(each -> each.reason() == Reason.SETTLE).isPresent();
+    Optional<Pick> pick = CompactionRule.first(layout, policy);
+    boolean isSettling = pick.filter(CompactionPlanner::settles).isPresent();
     return new CompactionPlan.Choice(
         bucket.partition(),
         layout,
         isSettling
             ? Optional.empty()
-            : pick.flatMap(each -> compaction(bucket, bucket.files(), each, own)),
+            : pick.flatMap(each -> compaction(bucket, bucket.files(), each, policy)),
         isSettling ? pick.map(Pick::because) : Optional.empty());
   }
 
+  private static boolean settles(Pick pick) {
+    return pick.reason() == Reason.SETTLE;
+  }
+
   /**
-   * The compaction of a bucket that has late files: of timely files without them, of late ones
-   * alone, or of both where the late ones are many or old. What holds tombstones down may be in
-   * files that are left out.
+   * The choice for a bucket that has late files: timely files are merged or settled without them,
+   * late ones are merged alone, or both where the late ones are many or old. What holds tombstones
+   * down may be in files that are left out.
    */
-  private Optional<Compaction> besideLate(
-      ReadPlanner planner, BucketCounts.Bucket bucket, BucketLayout layout, CompactionPolicy own) {
-    if (policy.mergesNothing()) {
-      return Optional.empty();
-    }
+  private CompactionPlan.Choice besideLate(
+      ReadPlanner planner, BucketCounts.Bucket bucket, BucketLayout layout) {
     LateRows rows = lateRows(bucket.files(), layout);
-    Optional<Pick> whole = rows.pick(own);
-    if (whole.isPresent()) {
-      return compaction(bucket, bucket.files(), whole.get(), own);
-    }
-    CompactionPolicy apart = own.keepingTombstones();
+    Optional<Compaction> merge =
+        rows.pick(policy).flatMap(whole -> compaction(bucket, bucket.files(), whole, policy));
+    Optional<String> settling = Optional.empty();
+    CompactionPolicy apart = policy.keepingTombstones();
     boolean isApart = FileOrder.isApart(bucket.files().stream().map(FileScanTask::file).toList());
     for (boolean isLate : List.of(false, true)) {
-      List<FileScanTask> some =
-          bucket.files().stream().filter(task -> FileMark.isLate(task.file()) == isLate).toList();
-      Optional<Pick> pick = CompactionRule.first(layout(planner, some), apart);
-      if (pick.isPresent()) {
-        return isApart
-            ? compaction(bucket, some, pick.get(), apart)
-            : compaction(bucket, bucket.files(), rows.between(), own);
+      if (merge.isEmpty() && settling.isEmpty()) {
+        List<FileScanTask> some =
+            bucket.files().stream().filter(task -> FileMark.isLate(task.file()) == isLate).toList();
+        Pick pick =
+            CompactionRule.first(layout(planner, some), isLate ? apart.settlingNothing() : apart)
+                .orElse(null);
+        if (pick != null && settles(pick)) {
+          settling = Optional.of(pick.because());
+        } else if (pick != null) {
+          merge =
+              isApart
+                  ? compaction(bucket, some, pick, apart)
+                  : compaction(bucket, bucket.files(), rows.between(), policy);
+        }
       }
     }
-    return Optional.empty();
+    return new CompactionPlan.Choice(bucket.partition(), layout, merge, settling);
   }
 
   private LateRows lateRows(List<FileScanTask> files, BucketLayout layout) {

@@ -18,7 +18,7 @@ import java.util.Optional;
  */
 record LateRows(BucketLayout layout, long late, long timely, Instant since) {
   Optional<Pick> pick(CompactionPolicy policy) {
-    if (layout.runs().stream().anyMatch(Run::isOfFewer)) {
+    if (layout.runs().stream().anyMatch(Run::isOfFewer) && !policy.mergesNothing()) {
       return Optional.of(
           all(Reason.REBUCKET, "it has late rows, which are divided with all others"));
     }

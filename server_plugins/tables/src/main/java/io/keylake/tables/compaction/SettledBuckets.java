@@ -90,6 +90,6 @@ public record SettledBuckets(
         replaced,
         locations,
         buckets.stream().mapToLong(SettledBucket::rows).sum(),
-        except.isEmpty() && plan.hasOnlyWrittenRows());
+        except.isEmpty() && plan.hasOnlyWrittenRows() && !plan.hasLateFiles());
   }
 }

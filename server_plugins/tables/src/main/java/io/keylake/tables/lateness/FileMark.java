@@ -48,9 +48,13 @@ public record FileMark(boolean isLate, @Nullable Long limit, @Nullable Long sinc
   }
 
   public static boolean isLate(DataFile file) {
-    String location = file.location(); // most files are not, which is seen at once
+    return isLate(file.location());
+  }
+
+  public static boolean isLate(String location) {
     int name = location.lastIndexOf('/');
-    return location.indexOf("-" + LATE + "_", name) >= 0 && of(file).isLate();
+    return location.indexOf("-" + LATE + "_", name) >= 0 // of most not, which is seen at once
+        && of(location).isLate();
   }
 
   /** The mark of rows of one write whose versions lie below a limit. */

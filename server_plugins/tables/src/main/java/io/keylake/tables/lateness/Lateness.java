@@ -29,6 +29,9 @@ public record Lateness(Duration allowed) {
   /** The property of a table, such as {@code 1 hour}. */
   public static final String PROPERTY = "keylake.lateness";
 
+  /** A century: beyond it, limits would leave the times that clients know. */
+  private static final Duration LONGEST = Duration.ofDays(36_525);
+
   private static final Pattern TEXT =
       Pattern.compile("\\s*(\\d{1,9})\\s+(second|minute|hour|day)s?\\s*");
 
@@ -48,9 +51,16 @@ public record Lateness(Duration allowed) {
     }
     String unit = Objects.requireNonNull(found.group(2), "of the pattern");
     String number = Objects.requireNonNull(found.group(1), "of the pattern");
-    return new Lateness(
+    Duration allowed =
         Duration.of(
-            Long.parseLong(number), ChronoUnit.valueOf(unit.toUpperCase(Locale.ROOT) + "S")));
+            Long.parseLong(number), ChronoUnit.valueOf(unit.toUpperCase(Locale.ROOT) + "S"));
+    if (allowed.compareTo(LONGEST) > 0) {
+      throw new KeylakeException(
+          DEFINITION,
+          "the lateness of a table is '%s'; it is at most %d days"
+              .formatted(text, LONGEST.toDays()));
+    }
+    return new Lateness(allowed);
   }
 
   /** Refuses a lateness that cannot be told from the versions of a table. */
@@ -104,8 +114,10 @@ public record Lateness(Duration allowed) {
       return null;
     }
     Long reached = Watermarks.said(table, head).reached(null);
-    return reached == null
-        ? null
-        : Long.valueOf(Math.subtractExact(reached, lateness.allowed().toSeconds() * 1_000_000L));
+    if (reached == null) {
+      return null;
+    }
+    long micros = lateness.allowed().toSeconds() * 1_000_000L;
+    return reached < Long.MIN_VALUE + micros ? Long.MIN_VALUE : reached - micros;
   }
 }

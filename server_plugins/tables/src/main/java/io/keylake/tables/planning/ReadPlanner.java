@@ -270,7 +270,7 @@ public final class ReadPlanner {
             task.deletes().stream().map(DeleteFile::copyWithoutStats).toList(),
             FileFacts.onlyVersion(file, schema)),
         overlay == null ? order.age(file) : file.dataSequenceNumber() + AFTER_MAIN,
-        overlay == null && settled.covers(partition(file), file),
+        overlay == null && !FileMark.isLate(file) && settled.covers(partition(file), file),
         FileFacts.of(file, own, wanted),
         leaves,
         wantedBytes(file),

@@ -152,6 +152,14 @@ public final class KeyedDataWriter implements TaskWriter {
     }
   }
 
+  /** Stores nothing of the key of a row, which has all that older rows of it say. */
+  void forget(InternalRow newer) {
+    if (held != null && keys.same(held, newer)) {
+      held = null;
+      ties.clear();
+    }
+  }
+
   /**
    * Spark uses the incoming row again; its copy is needed until the key ends, and then used again
    * as well.

@@ -5,17 +5,31 @@ import java.io.IOException;
 import org.apache.spark.sql.catalyst.InternalRow;
 
 /**
- * The writer of rows some of which are late: these go to files of their own. Two rows of one key of
- * which one is late have different versions, so that each can be folded with its kind.
+ * The writer of rows some of which are late: these go to files of their own. Rows of a key come by
+ * version, so its late ones come first. Where all rows say the same columns, they are forgotten
+ * when a timely one comes; otherwise both kinds are folded by themselves.
  *
  * @param limit the version below which a row is late
+ * @param areAlike whether a row says all that older rows of its key say
  */
-record LateRows(RowVersions versions, long limit, TaskWriter timely, TaskWriter late)
+record LateRows(
+    RowVersions versions,
+    long limit,
+    boolean areAlike,
+    KeyedDataWriter timely,
+    KeyedDataWriter late)
     implements TaskWriter {
 
   @Override
   public void write(InternalRow row) throws IOException {
-    (versions.of(row) < limit ? late : timely).write(row);
+    if (versions.of(row) < limit) {
+      late.write(row);
+    } else {
+      if (areAlike) {
+        late.forget(row);
+      }
+      timely.write(row);
+    }
   }
 
   @Override

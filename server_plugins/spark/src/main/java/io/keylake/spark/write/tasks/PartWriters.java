@@ -87,6 +87,7 @@ public record PartWriters(
     return new LateRows(
         new RowVersions(layout, fixedVersion),
         lateBelow,
+        layout.areAlike(),
         writer(files),
         writer(files.beside(places(table, part, attempt, late))));
   }

@@ -257,6 +257,14 @@ public record WriteLayout(
     return -1;
   }
 
+  /** A row says all that older rows of its key say, but for tombstones of changes. */
+  boolean areAlike() {
+    return op < 0
+        && columnsFrom < 0
+        && !retracts
+        && values.stream().noneMatch(column -> column.reducer().skipsNulls());
+  }
+
   static boolean isInt(DataType type) {
     return type.equals(DataTypes.IntegerType) || type.equals(DataTypes.DateType);
   }
