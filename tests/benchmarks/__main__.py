@@ -10,6 +10,7 @@
     growth      small requests beside the files, commits and buckets that a table has
     loads       a first load and ten upserts beside appends to a plain table
     fresh       from the return of a write to another process that is told of it and has read the row
+    late        what late rows cost: with the rule for them, without it, and without such rows
     small-writes  upserts of 1, 100 and 2,000 rows beside appends to a plain table
     wide        tables of 200, 1,000 and 3,000 columns, beside each other and beside plain tables
     repair      rollback, undo, cherry-pick, archive and publish beside an append; change feeds beside joins
@@ -52,6 +53,7 @@ from benchmarks import (  # noqa: E402
     fresh,
     growth,
     install,
+    late,
     loads,
     local,
     lookups,
@@ -79,6 +81,7 @@ BENCHES = (
     "lookups",
     "growth",
     "fresh",
+    "late",
     "small-writes",
     "wide",
     "repair",
@@ -143,6 +146,7 @@ def main() -> None:
         "lookups": partial(lookups.run, chosen=asked.part),
         "growth": growth.run,
         "fresh": fresh.run,
+        "late": late.run,
         "small-writes": small_writes.run,
         "wide": partial(wide.run, chosen=asked.part),
         "repair": repair.run,
