@@ -154,7 +154,7 @@ class Layout(Namespace):
         """Say how far behind the watermark of the table event times may lie; rows further behind are late.
 
         Writes put late rows into files of their own. All reads have them but those with `freshness="on_time"`, which
-        open none of these files. Compactions leave them where they are, and merge them with the other rows of a bucket
+        open none of these files. Compactions leave them where they are, and merge them with others of their bucket
         when they are many or old (`late_share` and `late_seconds` of the policy), and with "full". None allows any
         lateness. The watermark is what writes have said by `watermark=`, the lowest of all streams.
 

@@ -109,15 +109,39 @@ def test_merges_of_timely_rows_pass_late_ones_over(lake: kl.Lake, warehouse: Pat
         assert {row.id: row.n for row in local.read().rows()} == expected
         assert local.get(id=1) is not None
         assert local.get(id=1)["n"] == 10
-    table.upsert(rows({1: 11, 5: 5}, -90))
-    done = table.compact(APART)
+    for number in (9, 10, 11):
+        table.upsert(rows({1: number, 5: 5}, -90))
+    done = table.compact(kl.CompactionPolicy(**{**APART.__dict__, "max_files": 3}))
     assert names(lake, table) == [f"late_{LIMIT}_2-compact", "timely_x_1-compact"], done
     assert read(table) == expected | {1: 11, 5: 5}
     done = table.compact(SOON)
-    assert [merge.reason for merge in done] == ["late"]
+    assert done[0].reason == "late"
     assert "the limit is 0%" in done[0].because
-    assert names(lake, table) == ["compact"]
+    assert table.layout.lateness().files == 0
     assert read(table, freshness="on_time") == read(table) == expected | {1: 11, 5: 5}
+
+
+def test_late_rows_are_merged_with_smaller_runs_only(lake: kl.Lake, warehouse: Path) -> None:
+    table = table_of(lake)
+    table.upsert(rows(dict.fromkeys(range(20_000), 0), -90), watermark=NOON)
+    table.upsert(rows({1: 1}))
+    table.compact("settle")  # so that the large run is settled
+    table.upsert(rows({1: 0, 2: 2, 30_000: 3}, -90))
+    table.upsert(rows({4: 4}))
+    done = table.compact(SOON)
+    assert [(merge.reason, merge.files_merged) for merge in done] == [("late", 3)]
+    assert names(lake, table) == ["", "mixed-compact", "settle"]
+    expected = dict.fromkeys(range(20_000), 0) | {1: 1, 2: 2, 4: 4, 30_000: 3}
+    with keylake.local.open(warehouse) as opened:
+        assert {row.id: row.n for row in opened.table(table.name).read().rows()} == expected
+    assert read(table) == read(table, freshness="on_time") == expected
+    table.upsert(rows({5: 5}))
+    table.compact(APART)
+    assert read(table) == expected | {5: 5}
+    table.compact("settle")
+    assert read(table) == expected | {5: 5}
+    table.compact("full")
+    assert read(table) == expected | {5: 5}
 
 
 def test_timely_rows_that_may_be_older_are_not_merged_apart(lake: kl.Lake) -> None:

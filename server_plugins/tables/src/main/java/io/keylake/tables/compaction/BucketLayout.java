@@ -169,6 +169,11 @@ public record BucketLayout(List<Run> runs, Instant now, Map<Integer, Long> keys)
     return Objects.requireNonNull(keys.get(section), "keys are counted for every section of a run");
   }
 
+  /** All runs. */
+  Stretch all() {
+    return stretch(0, runs.size());
+  }
+
   Stretch stretch(int from, int to) {
     return new Stretch(this, from, to);
   }

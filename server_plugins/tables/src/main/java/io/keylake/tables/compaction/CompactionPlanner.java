@@ -8,6 +8,7 @@ import io.keylake.tables.compaction.BucketLayout.Run;
 import io.keylake.tables.compaction.CompactionRule.Pick;
 import io.keylake.tables.compaction.CompactionRule.Reason;
 import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.history.Settling;
 import io.keylake.tables.indexes.ValueIndexes;
 import io.keylake.tables.lateness.FileMark;
 import io.keylake.tables.lateness.FileOrder;
@@ -200,17 +201,28 @@ public final class CompactionPlanner {
   private CompactionPlan.Choice besideLate(
       ReadPlanner planner, BucketCounts.Bucket bucket, BucketLayout layout) {
     LateRows rows = lateRows(bucket.files(), layout);
-    Optional<Compaction> merge =
-        rows.pick(policy).flatMap(whole -> compaction(bucket, bucket.files(), whole, policy));
-    Optional<String> settling = Optional.empty();
     CompactionPolicy apart = policy.keepingTombstones();
     boolean isApart = FileOrder.isApart(bucket.files().stream().map(FileScanTask::file).toList());
+    Pick due = rows.pick(policy).orElse(null);
+    Optional<Compaction> merge = Optional.empty();
+    if (due != null) {
+      boolean isWhole = !isApart || due.reason() != Reason.LATE || policy.isFull();
+      List<FileScanTask> merged = isWhole ? bucket.files() : withSmaller(planner, bucket.files());
+      Pick pick =
+          isWhole ? due : new Pick(layout(planner, merged).all(), due.reason(), due.because());
+      merge =
+          compaction(bucket, merged, pick, merged.size() == bucket.files().size() ? policy : apart);
+    }
+    Optional<String> settling = Optional.empty();
     for (boolean isLate : List.of(false, true)) {
       if (merge.isEmpty() && settling.isEmpty()) {
         List<FileScanTask> some =
             bucket.files().stream().filter(task -> FileMark.isLate(task.file()) == isLate).toList();
+        BucketLayout shown = layout(planner, some);
         Pick pick =
-            CompactionRule.first(layout(planner, some), isLate ? apart.settlingNothing() : apart)
+            (isLate
+                    ? new FileCountRule().pick(shown, apart) // they wait for a merge with others
+                    : CompactionRule.first(shown, apart))
                 .orElse(null);
         if (pick != null && settles(pick)) {
           settling = Optional.of(pick.because());
@@ -223,6 +235,24 @@ public final class CompactionPlanner {
       }
     }
     return new CompactionPlan.Choice(bucket.partition(), layout, merge, settling);
+  }
+
+  /**
+   * The late files of a bucket, with the newest runs of timely ones as long as these are not larger
+   * than what is merged already: a merge with the large ones would write nearly all of them again.
+   */
+  private List<FileScanTask> withSmaller(ReadPlanner planner, List<FileScanTask> files) {
+    List<FileScanTask> merged = new ArrayList<>();
+    List<FileScanTask> timely = new ArrayList<>();
+    files.forEach(task -> (FileMark.isLate(task.file()) ? merged : timely).add(task));
+    List<Run> runs = layout(planner, timely).runs();
+    long bytes = merged.stream().mapToLong(task -> task.file().fileSizeInBytes()).sum();
+    for (int at = runs.size() - 1; at >= 0 && runs.get(at).bytes() <= bytes; at--) {
+      long age = runs.get(at).age();
+      bytes += runs.get(at).bytes();
+      timely.stream().filter(task -> task.file().dataSequenceNumber() == age).forEach(merged::add);
+    }
+    return merged;
   }
 
   private LateRows lateRows(List<FileScanTask> files, BucketLayout layout) {
@@ -267,11 +297,19 @@ public final class CompactionPlanner {
                     ofAge.stream().allMatch(task -> FileFacts.hasWholeRows(task.file(), schema)),
                     ofAge.stream().anyMatch(task -> counts.of(task.file()) < newest),
                     ofAge.stream().anyMatch(task -> task.file().fileSequenceNumber() <= unindexed),
-                    planner.settling(ofAge.get(0).file()),
+                    settling(planner, ofAge),
                     ofAge.stream()
                         .map(task -> file(task, number(numbers, task.file())))
                         .toList())));
     return BucketLayout.of(runs, now);
+  }
+
+  private static Settling settling(ReadPlanner planner, List<FileScanTask> files) {
+    return files.stream()
+        .map(task -> planner.settling(task.file()))
+        .filter(each -> each != Settling.DONE)
+        .findFirst()
+        .orElse(Settling.DONE);
   }
 
   private static int number(Map<String, Integer> numbers, DataFile file) {
@@ -368,13 +406,31 @@ public final class CompactionPlanner {
                 inputs.stream().map(FileScanTask::file).toList(),
                 inputs.stream().flatMap(task -> task.deletes().stream()).toList(),
                 stretches,
-                ages.stream().max(Comparator.naturalOrder()).orElseThrow(),
+                isOfLate
+                    ? newest(bucket.files()) // so that no timely file counts as later
+                    : ages.stream().max(Comparator.naturalOrder()).orElseThrow(),
                 pick.reason().word(),
                 pick.because(),
                 drops,
-                files.size() < bucket.files().size()
-                    ? FileOrder.mark(inputs.stream().map(FileScanTask::file).toList())
-                    : ""));
+                mark(inputs, bucket.files(), isOfLate || files.size() == bucket.files().size())));
+  }
+
+  private static long newest(List<FileScanTask> files) {
+    return files.stream().mapToLong(task -> task.file().dataSequenceNumber()).max().orElseThrow();
+  }
+
+  /**
+   * The mark of the files of a merge.
+   *
+   * @param isOfBoth whether late files and timely ones are not kept apart
+   */
+  private static String mark(List<FileScanTask> inputs, List<FileScanTask> all, boolean isOfBoth) {
+    List<DataFile> files = inputs.stream().map(FileScanTask::file).toList();
+    boolean isMixed =
+        files.stream().anyMatch(FileMark::isMixed)
+            || (isOfBoth && files.stream().anyMatch(FileMark::isLate));
+    return (isOfBoth ? "" : FileOrder.mark(files))
+        + (isMixed && files.size() < all.size() ? FileMark.MIXED : "");
   }
 
   private boolean stays(PlannedSection section, Predicate<PlannedFile> changes) {

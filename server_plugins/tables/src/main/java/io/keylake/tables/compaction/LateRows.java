@@ -53,6 +53,6 @@ record LateRows(BucketLayout layout, long late, long timely, Instant since) {
   }
 
   private Pick all(Reason reason, String because) {
-    return new Pick(layout.stretch(0, layout.runs().size()), reason, because);
+    return new Pick(layout.all(), reason, because);
   }
 }

@@ -7,7 +7,6 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileContent;
 import org.apache.iceberg.Snapshot;
@@ -83,10 +82,6 @@ public record Settled(long through, Set<String> except, int of) {
   /** The same for buckets, if there are so many: exceptions among others do not tell. */
   public Settled among(int buckets) {
     return except.isEmpty() || of == buckets ? this : NOTHING;
-  }
-
-  public boolean covers(List<Serializable> partition, DataFile file) {
-    return file.dataSequenceNumber() <= through && !except.contains(name(partition));
   }
 
   public Settling settling(List<Serializable> partition, long age) {

@@ -57,6 +57,18 @@ public record FileMark(boolean isLate, @Nullable Long limit, @Nullable Long sinc
         && of(location).isLate();
   }
 
+  /**
+   * The beginning of the names of files in which late rows were merged with others, but not with
+   * all of their bucket.
+   */
+  public static final String MIXED = "mixed-";
+
+  /** Late rows came into the file after the commit that it counts as. */
+  public static boolean isMixed(DataFile file) {
+    String location = file.location();
+    return location.indexOf("-" + MIXED, location.lastIndexOf('/')) >= 0;
+  }
+
   /** The mark of rows of one write whose versions lie below a limit. */
   public static FileMark late(long limit) {
     return new FileMark(true, limit, null);

@@ -184,7 +184,11 @@ public final class ReadPlanner {
 
   /** The settling of the runs of a bucket that are as old as one of its files. */
   public Settling settling(DataFile file) {
-    return settled.settling(partition(file), file.dataSequenceNumber());
+    return FileMark.isLate(file)
+        ? Settling.NOT_YET
+        : settled.settling(
+            partition(file),
+            FileMark.isMixed(file) ? file.fileSequenceNumber() : file.dataSequenceNumber());
   }
 
   private List<Serializable> partition(DataFile file) {
@@ -270,7 +274,7 @@ public final class ReadPlanner {
             task.deletes().stream().map(DeleteFile::copyWithoutStats).toList(),
             FileFacts.onlyVersion(file, schema)),
         overlay == null ? order.age(file) : file.dataSequenceNumber() + AFTER_MAIN,
-        overlay == null && !FileMark.isLate(file) && settled.covers(partition(file), file),
+        overlay == null && settling(file) == Settling.DONE,
         FileFacts.of(file, own, wanted),
         leaves,
         wantedBytes(file),
