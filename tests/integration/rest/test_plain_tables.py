@@ -95,7 +95,7 @@ def test_names_that_are_encoded(lake: kl.Lake, plain: Catalog, space: tuple[str,
 
 def test_a_table_whose_metadata_is_gone(lake: kl.Lake, endpoint: Endpoint, plain: Catalog) -> None:
     """The table was made by another process: what the server has read once, it need not read again."""
-    plain.create_namespace("damaged")
+    plain.create_namespace_if_not_exists("damaged")
     with closing(catalog_of(lake)) as behind:
         file = Path(behind.create_table("damaged.t", SCHEMA).metadata_location.removeprefix("file:"))
     away = file.rename(file.with_suffix(".away"))
