@@ -1,7 +1,7 @@
 """What late rows cost: three tables of the same hours, with the rule for late rows, without it, and without such rows.
 
 A base of all keys, and hourly partial updates of keys at random. 30% of the rows of each are from 2 to 20 hours late.
-Each hour all tables are compacted by the default policy, at last the late rows are merged with the others.
+Each hour all tables are compacted by the default policy; at last the late rows become a run like others.
 """
 
 from datetime import UTC, datetime, timedelta

@@ -35,9 +35,9 @@ class CompactionPolicy(Policy):
     that `explain_row`, undo, feeds and reads of the past find the recent commits as they were written. A call of
     `compact` merges these, too.
 
-    Late rows (`set_lateness`) lie in files of their own, which the checks look at apart. They are merged with the
-    newest runs that are not larger when they have `late_share` of the bytes of their bucket's other files, or when some
-    are `late_seconds` old.
+    Late rows (`set_lateness`) lie in files of their own, which the checks look at apart. They become a run
+    like others when they have `late_share` of the bytes of their bucket's other files, or when some are `late_seconds`
+    old.
 
     >>> CompactionPolicy(tier_runs=8).to_json()[:14]
     '{"max_files": '

@@ -140,7 +140,7 @@ class Layout(Namespace):
         self._handle.on_main.call("retention_policy", policy=policy.to_json())
 
     def lateness(self) -> Lateness:
-        """The lateness that the table allows, and the late rows that wait to be merged with the others.
+        """The lateness that the table allows, and the late rows that lie apart.
 
         Raises `TableNotFound` if the table is not there any more.
 
@@ -154,7 +154,7 @@ class Layout(Namespace):
         """Say how far behind the watermark of the table event times may lie; rows further behind are late.
 
         Writes put late rows into files of their own. All reads have them but those with `freshness="on_time"`, which
-        open none of these files. Compactions leave them where they are, and merge them with others of their bucket
+        open none of these files. Compactions leave them where they are, and make them a run like others
         when they are many or old (`late_share` and `late_seconds` of the policy), and with "full". None allows any
         lateness. The watermark is what writes have said by `watermark=`, the lowest of all streams.
 

@@ -86,7 +86,7 @@ class ReadVerbs(Verbs, Generic[Row]):
         business time of an archived state. `experiments` are names of experiments whose columns are read, too, as they
         are now. With `fresh` what is in the table's log is moved to its files first, so that the frame has it. With
         `freshness="on_time"` rows that came later than the table allows are left out, and no file of them is opened,
-        until a compaction has merged them with the others: see `table.layout.set_lateness`.
+        until a compaction has made them a run like others: see `table.layout.set_lateness`.
 
         Raises `SchemaMismatch` for a column that the table does not have, `DefinitionError` for a `where` that cannot
         be read or an `at` that names no moment, `TableNotFound` for an unknown tag, branch, archived state or

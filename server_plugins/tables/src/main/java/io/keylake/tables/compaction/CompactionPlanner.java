@@ -194,9 +194,9 @@ public final class CompactionPlanner {
   }
 
   /**
-   * The choice for a bucket that has late files: timely files are merged or settled without them,
-   * late ones are merged alone, or both where the late ones are many or old. What holds tombstones
-   * down may be in files that are left out.
+   * The choice for a bucket that has late files: timely files are merged or settled without them.
+   * Where late ones are many or old they become a run like others, or are merged with all of these.
+   * What holds tombstones down may be in files that are left out.
    */
   private CompactionPlan.Choice besideLate(
       ReadPlanner planner, BucketCounts.Bucket bucket, BucketLayout layout) {
@@ -207,7 +207,7 @@ public final class CompactionPlanner {
     Optional<Compaction> merge = Optional.empty();
     if (due != null) {
       boolean isWhole = !isApart || due.reason() != Reason.LATE || policy.isFull();
-      List<FileScanTask> merged = isWhole ? bucket.files() : withSmaller(planner, bucket.files());
+      List<FileScanTask> merged = isWhole ? bucket.files() : some(bucket.files(), true);
       Pick pick =
           isWhole ? due : new Pick(layout(planner, merged).all(), due.reason(), due.because());
       merge =
@@ -216,8 +216,7 @@ public final class CompactionPlanner {
     Optional<String> settling = Optional.empty();
     for (boolean isLate : List.of(false, true)) {
       if (merge.isEmpty() && settling.isEmpty()) {
-        List<FileScanTask> some =
-            bucket.files().stream().filter(task -> FileMark.isLate(task.file()) == isLate).toList();
+        List<FileScanTask> some = some(bucket.files(), isLate);
         BucketLayout shown = layout(planner, some);
         Pick pick =
             (isLate
@@ -237,22 +236,8 @@ public final class CompactionPlanner {
     return new CompactionPlan.Choice(bucket.partition(), layout, merge, settling);
   }
 
-  /**
-   * The late files of a bucket, with the newest runs of timely ones as long as these are not larger
-   * than what is merged already: a merge with the large ones would write nearly all of them again.
-   */
-  private List<FileScanTask> withSmaller(ReadPlanner planner, List<FileScanTask> files) {
-    List<FileScanTask> merged = new ArrayList<>();
-    List<FileScanTask> timely = new ArrayList<>();
-    files.forEach(task -> (FileMark.isLate(task.file()) ? merged : timely).add(task));
-    List<Run> runs = layout(planner, timely).runs();
-    long bytes = merged.stream().mapToLong(task -> task.file().fileSizeInBytes()).sum();
-    for (int at = runs.size() - 1; at >= 0 && runs.get(at).bytes() <= bytes; at--) {
-      long age = runs.get(at).age();
-      bytes += runs.get(at).bytes();
-      timely.stream().filter(task -> task.file().dataSequenceNumber() == age).forEach(merged::add);
-    }
-    return merged;
+  private static List<FileScanTask> some(List<FileScanTask> files, boolean isLate) {
+    return files.stream().filter(task -> FileMark.isLate(task.file()) == isLate).toList();
   }
 
   private LateRows lateRows(List<FileScanTask> files, BucketLayout layout) {

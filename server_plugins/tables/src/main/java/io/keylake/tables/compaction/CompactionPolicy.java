@@ -35,8 +35,8 @@ import org.jspecify.annotations.Nullable;
  * @param tombstoneSeconds how long tombstones are kept at least; null for ever
  * @param recentSeconds how long maintenance leaves the newest small runs as they were written,
  *     unless there are too many: each of their values then still says where it comes from
- * @param lateShare late files are merged with the others of a bucket when they have such a share of
- *     their bytes
+ * @param lateShare late files become a run like others when they have such a share of the bytes of
+ *     their bucket's others
  * @param lateSeconds and when one of them is so old
  */
 public record CompactionPolicy(
@@ -369,7 +369,7 @@ public record CompactionPolicy(
     return Duration.ofSeconds(Math.min(recentSeconds, LONGEST_SECONDS));
   }
 
-  /** The time after which late rows are merged with the others. */
+  /** The time after which late rows become a run like others. */
   Duration latest() {
     return Duration.ofSeconds(Math.min(lateSeconds, LONGEST_SECONDS));
   }

@@ -8,8 +8,8 @@ import java.time.Instant;
 import java.util.Optional;
 
 /**
- * The late rows of a bucket beside the others, and when both are merged: then the timely rows that
- * they overlap are written again, so late rows wait until they are many or old.
+ * The late rows of a bucket beside the others, and when they are to be late no more: they wait
+ * until they are many or old.
  *
  * @param layout of all runs
  * @param late bytes of late files
