@@ -119,6 +119,8 @@ def test_merges_of_timely_rows_pass_late_ones_over(lake: kl.Lake, warehouse: Pat
     assert "the limit is 0%" in done[0].because
     assert table.layout.lateness().files == 0
     assert read(table, freshness="on_time") == read(table) == expected | {1: 11, 5: 5}
+    table.compact("full")
+    assert names(lake, table) == ["compact"]
 
 
 def test_late_rows_become_a_run_like_others(lake: kl.Lake, warehouse: Path) -> None:
@@ -142,6 +144,7 @@ def test_late_rows_become_a_run_like_others(lake: kl.Lake, warehouse: Path) -> N
     table.compact("settle")
     assert read(table) == expected | {5: 5}
     table.compact("full")
+    assert names(lake, table) == ["compact"]
     assert read(table) == expected | {5: 5}
 
 

@@ -15,7 +15,8 @@ import java.util.stream.Collectors;
  * A picture of one bucket at one moment, as compaction rules look at it: pure, so that a rule can
  * be tried on any picture.
  *
- * @param runs what each commit left in the bucket, oldest first; their ages differ
+ * @param runs what each commit left in the bucket, oldest first; their ages differ, but for a run
+ *     of rows that were late
  * @param keys how many keys each section is taken to have: the rows of its largest run
  */
 public record BucketLayout(List<Run> runs, Instant now, Map<Integer, Long> keys) {

@@ -200,7 +200,7 @@ public final class CompactionPlanner {
    */
   private CompactionPlan.Choice besideLate(
       ReadPlanner planner, BucketCounts.Bucket bucket, BucketLayout layout) {
-    LateRows rows = lateRows(bucket.files(), layout);
+    LateRows rows = LateRows.of(layout, bucket.files(), this::commitTime);
     CompactionPolicy apart = policy.keepingTombstones();
     boolean isApart = FileOrder.isApart(bucket.files().stream().map(FileScanTask::file).toList());
     Pick due = rows.pick(policy).orElse(null);
@@ -240,23 +240,6 @@ public final class CompactionPlanner {
     return files.stream().filter(task -> FileMark.isLate(task.file()) == isLate).toList();
   }
 
-  private LateRows lateRows(List<FileScanTask> files, BucketLayout layout) {
-    long late = 0;
-    long timely = 0;
-    Instant since = now;
-    for (FileScanTask task : files) {
-      DataFile file = task.file();
-      if (FileMark.isLate(file)) {
-        Instant committed = commitTime(FileMark.of(file).oldest(file));
-        late += file.fileSizeInBytes();
-        since = committed.isBefore(since) ? committed : since;
-      } else {
-        timely += file.fileSizeInBytes();
-      }
-    }
-    return new LateRows(layout, late, timely, since);
-  }
-
   private BucketLayout layout(ReadPlanner planner, List<FileScanTask> files) {
     List<PlannedSection> sections = planner.sections(files);
     Map<String, Integer> numbers = new HashMap<>();
@@ -265,19 +248,18 @@ public final class CompactionPlanner {
         numbers.put(file.file().location(), number);
       }
     }
-    Map<Long, List<FileScanTask>> byAge = new TreeMap<>();
-    files.forEach(
-        task ->
-            byAge
-                .computeIfAbsent(task.file().dataSequenceNumber(), age -> new ArrayList<>())
-                .add(task));
+    Map<Long, List<FileScanTask>> byAge = new TreeMap<>(); // of rows that were late, behind others
+    for (FileScanTask task : files) {
+      long age = 2 * task.file().dataSequenceNumber() + (FileMark.isMixed(task.file()) ? 1 : 0);
+      byAge.computeIfAbsent(age, each -> new ArrayList<>()).add(task);
+    }
     List<Run> runs = new ArrayList<>();
     byAge.forEach(
         (age, ofAge) ->
             runs.add(
                 new Run(
-                    age,
-                    commitTime(age),
+                    age / 2,
+                    commitTime(age / 2),
                     ofAge.stream().anyMatch(task -> hasTombstones(task.file())),
                     ofAge.stream().allMatch(task -> FileFacts.hasWholeRows(task.file(), schema)),
                     ofAge.stream().anyMatch(task -> counts.of(task.file()) < newest),

@@ -3,9 +3,14 @@ package io.keylake.tables.compaction;
 import io.keylake.tables.compaction.BucketLayout.Run;
 import io.keylake.tables.compaction.CompactionRule.Pick;
 import io.keylake.tables.compaction.CompactionRule.Reason;
+import io.keylake.tables.lateness.FileMark;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.List;
 import java.util.Optional;
+import java.util.function.LongFunction;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.FileScanTask;
 
 /**
  * The late rows of a bucket beside the others, and when they are to be late no more: they wait
@@ -17,6 +22,27 @@ import java.util.Optional;
  * @param since the commit of the oldest late file
  */
 record LateRows(BucketLayout layout, long late, long timely, Instant since) {
+  /**
+   * @param commitTime of the commit with a number
+   */
+  static LateRows of(
+      BucketLayout layout, List<FileScanTask> files, LongFunction<Instant> commitTime) {
+    long late = 0;
+    long timely = 0;
+    Instant since = layout.now();
+    for (FileScanTask task : files) {
+      DataFile file = task.file();
+      if (FileMark.isLate(file)) {
+        Instant committed = commitTime.apply(FileMark.of(file).oldest(file));
+        late += file.fileSizeInBytes();
+        since = committed.isBefore(since) ? committed : since;
+      } else {
+        timely += file.fileSizeInBytes();
+      }
+    }
+    return new LateRows(layout, late, timely, since);
+  }
+
   Optional<Pick> pick(CompactionPolicy policy) {
     if (layout.runs().stream().anyMatch(Run::isOfFewer) && !policy.mergesNothing()) {
       return Optional.of(
