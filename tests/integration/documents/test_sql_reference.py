@@ -62,7 +62,7 @@ def test_settings() -> None:
 
 def test_properties() -> None:
     words = in_java(r'String [A-Z_]+ = "([a-z_]+\.?)";', "SpecProperties.java")
-    policies = in_java(r'PROPERTY = "(keylake\.(?:spec|compaction|retention|equality-deletes))"')
+    policies = in_java(r'PROPERTY = "(keylake\.(?:spec|compaction|retention|lateness|equality-deletes))"')
     said = {re.sub(r"<.*", "", name) for name in first_cells("Properties")}
     levels = {f"write.{verb}.isolation-level" for verb in ("update", "delete", "merge")}
     assert said == words | policies | levels | in_java(r'PROPERTY = "([\w.-]+)"', "Retries.java")
@@ -72,7 +72,7 @@ def test_options() -> None:
     written = in_java(r'(?:options?(?:\.get(?:Boolean)?|, )\(?|(?:_DELAY|_TIME) = )"([a-z_-]+)"', "WriteOptions.java")
     written |= {"version_of.<column>"} | in_java(r'(?:REQUIRE|ON_FAILURE) = "(\w+)"', "Requirement.java")
     assert first_cells("Options of writes") == written
-    read = in_java(r'= "(after|until)"', "RelationOptions.java") | in_java(r'= "([a-z-]+-[a-z-]+)"', "ChangesScan.java")
+    read = in_java(r'= "(after|until|freshness)"', "RelationOptions.java") | in_java(r'= "([a-z-]+-[a-z-]+)"', "ChangesScan.java")
     assert read | {"consumer"} <= first_cells("Names beside a table")
 
 
