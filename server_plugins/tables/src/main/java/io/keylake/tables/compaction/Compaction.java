@@ -18,7 +18,7 @@ import org.apache.iceberg.StructLike;
  * @param stretches what is read, in key order; files that stay lie between them, so none of the new
  *     files reaches over from one into the next
  * @param age the data sequence number of the new files: that of the youngest run, so that they keep
- *     its place in the order of commits
+ *     its place in the order of commits; of rows that were late, that of the bucket's newest file
  * @param dropsTombstones whether rows that are only a tombstone go, and what others know of one
  * @param mark a part of the new files' names that tells late rows from timely ones; empty where
  *     both are merged, or none is late

@@ -58,12 +58,12 @@ public record FileMark(boolean isLate, @Nullable Long limit, @Nullable Long sinc
   }
 
   /**
-   * The beginning of the names of files in which late rows were merged with others, but not with
-   * all of their bucket.
+   * The mark of files with rows that were late and are a run like others now. They count as the
+   * newest file of their bucket was, and are settled no earlier than they were added.
    */
   public static final String MIXED = "mixed-";
 
-  /** Late rows came into the file after the commit that it counts as. */
+  /** The file has rows that were late, and came into it after the commit that it counts as. */
   public static boolean isMixed(DataFile file) {
     String location = file.location();
     return location.indexOf("-" + MIXED, location.lastIndexOf('/')) >= 0;
