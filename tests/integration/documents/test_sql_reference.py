@@ -72,7 +72,9 @@ def test_options() -> None:
     written = in_java(r'(?:options?(?:\.get(?:Boolean)?|, )\(?|(?:_DELAY|_TIME) = )"([a-z_-]+)"', "WriteOptions.java")
     written |= {"version_of.<column>"} | in_java(r'(?:REQUIRE|ON_FAILURE) = "(\w+)"', "Requirement.java")
     assert first_cells("Options of writes") == written
-    read = in_java(r'= "(after|until|freshness)"', "RelationOptions.java") | in_java(r'= "([a-z-]+-[a-z-]+)"', "ChangesScan.java")
+    read = in_java(r'= "(after|until|freshness)"', "RelationOptions.java") | in_java(
+        r'= "([a-z-]+-[a-z-]+)"', "ChangesScan.java"
+    )
     assert read | {"consumer"} <= first_cells("Names beside a table")
 
 

@@ -138,6 +138,7 @@ def test_late_rows_are_read_or_left_out(lake: kl.Lake, warehouse: Path, seed: in
                 if any(merge.reason == "late" for merge in done):
                     timely.merge()
             twin.check()
+            twin.check_stamps()
             expected = timely.expected()
             assert by_key(twin.table.read(freshness="on_time").toArrow(), twin.model.key) == expected
             assert by_key(local.read(freshness="on_time").to_arrow(), twin.model.key) == expected

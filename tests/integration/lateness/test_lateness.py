@@ -148,6 +148,23 @@ def test_late_rows_become_a_run_like_others(lake: kl.Lake, warehouse: Path) -> N
     assert read(table) == expected | {5: 5}
 
 
+def test_rows_that_were_late_do_not_lend_their_columns(lake: kl.Lake) -> None:
+    """Their file has the number of the newest one, which here has other keys, and no columns."""
+    table = table_of(lake)
+    table.update([{"id": 12, "at": NOON, "city": "Rome"}], watermark=NOON)
+    table.update([{"id": 1, "at": NOON - timedelta(minutes=90), "n": 1}])
+    table.delete([{"id": 2, "at": NOON - timedelta(minutes=90)}])
+    table.delete([{"id": 12, "at": NOON - timedelta(minutes=10)}])
+    alone = {**APART.__dict__, "late_share": 0.0, "superseded_share": 1.0, "least_freed_share": 1.0, "max_files": 100}
+    done = table.compact(kl.CompactionPolicy(**alone))
+    assert [merge.reason for merge in done] == ["late"]
+    stamps = f"SELECT _merge_info.columns.n FROM {table.name} WHERE id = 12"
+    assert lake.spark.sql(stamps).collect()[0].n is None
+    table.compact("full")
+    assert lake.spark.sql(stamps).collect()[0].n is None
+    assert read(table) == {1: 1, 12: None}
+
+
 def test_timely_rows_that_may_be_older_are_not_merged_apart(lake: kl.Lake) -> None:
     table = table_of(lake)
     table.upsert(rows({1: 1}), watermark=NOON, stream="fast")

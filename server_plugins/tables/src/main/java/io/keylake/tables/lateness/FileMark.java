@@ -65,7 +65,10 @@ public record FileMark(boolean isLate, @Nullable Long limit, @Nullable Long sinc
 
   /** The file has rows that were late, and came into it after the commit that it counts as. */
   public static boolean isMixed(DataFile file) {
-    String location = file.location();
+    return isMixed(file.location());
+  }
+
+  static boolean isMixed(String location) {
     return location.indexOf("-" + MIXED, location.lastIndexOf('/')) >= 0;
   }
 

@@ -40,6 +40,11 @@ public final class FileOrder {
       return new Ordered(file.location(), file.dataSequenceNumber(), FileMark.of(file));
     }
 
+    /** The rows were late, so that the file is no run with others of its number. */
+    boolean isMixed() {
+      return FileMark.isMixed(location);
+    }
+
     /** The number of the oldest commit of its rows. */
     long oldest() {
       Long since = mark.since();
@@ -59,18 +64,20 @@ public final class FileOrder {
    *
    * @param before the number of the timely rows that come next, or the own number of such rows
    */
-  private record Place(long before, boolean isTimely, long number) implements Comparable<Place> {
+  private record Place(long before, boolean isTimely, long number, boolean isMixed)
+      implements Comparable<Place> {
     @Override
     public int compareTo(Place other) {
       return Comparator.comparingLong(Place::before)
           .thenComparing(Place::isTimely)
           .thenComparingLong(Place::number)
+          .thenComparing(Place::isMixed)
           .compare(this, other);
     }
   }
 
   public static FileOrder of(Collection<DataFile> files) {
-    return files.stream().noneMatch(FileMark::isLate)
+    return files.stream().noneMatch(file -> FileMark.isLate(file) || FileMark.isMixed(file))
         ? new FileOrder(Map.of())
         : ofMarked(files.stream().map(Ordered::of).toList());
   }
@@ -79,7 +86,9 @@ public final class FileOrder {
     Map<String, Place> places = new HashMap<>();
     List<Ordered> timely = files.stream().filter(file -> !file.mark().isLate()).toList();
     timely.forEach(
-        file -> places.put(file.location(), new Place(file.number(), true, file.number())));
+        file ->
+            places.put(
+                file.location(), new Place(file.number(), true, file.number(), file.isMixed())));
     long before = Long.MAX_VALUE; // late files keep their order among themselves
     for (Ordered late :
         files.stream()
@@ -87,7 +96,7 @@ public final class FileOrder {
             .sorted(Comparator.comparingLong(Ordered::number).reversed())
             .toList()) {
       before = Math.min(before, next(late, timely));
-      places.put(late.location(), new Place(before, false, late.number()));
+      places.put(late.location(), new Place(before, false, late.number(), false));
     }
     Map<Place, Long> numbers = new HashMap<>();
     new TreeSet<>(places.values()).forEach(place -> numbers.put(place, numbers.size() + 1L));

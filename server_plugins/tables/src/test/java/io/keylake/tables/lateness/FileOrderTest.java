@@ -35,6 +35,17 @@ class FileOrderTest {
   }
 
   @Test
+  void rowsThatWereLateAreNoRunWithTheNewestFile() {
+    List<Ordered> files =
+        List.of(
+            new Ordered("0-1-mixed-compact-a.parquet", 3, FileMark.of("0-1-mixed-compact-a")),
+            new Ordered("0-1-b.parquet", 3, FileMark.of("0-1-b.parquet")));
+    FileOrder order = FileOrder.ofMarked(files);
+    assertEquals(2, order.age("0-1-mixed-compact-a.parquet"));
+    assertEquals(1, order.age("0-1-b.parquet"));
+  }
+
+  @Test
   void aMarkIsReadAsItIsWritten() {
     for (FileMark mark :
         List.of(
