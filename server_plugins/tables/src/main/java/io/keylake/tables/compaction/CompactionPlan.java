@@ -36,7 +36,12 @@ public record CompactionPlan(
       List<Serializable> partition,
       BucketLayout layout,
       Optional<Compaction> compaction,
-      Optional<String> settling) {}
+      Optional<String> settling) {
+    /** The bucket stays as it is. */
+    boolean isEmpty() {
+      return compaction.isEmpty() && settling.isEmpty();
+    }
+  }
 
   /** Some files have late rows, which are not settled with the others. */
   boolean hasLateFiles() {

@@ -11,7 +11,6 @@ import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Settling;
 import io.keylake.tables.indexes.ValueIndexes;
 import io.keylake.tables.lateness.FileMark;
-import io.keylake.tables.lateness.FileOrder;
 import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.planning.FileFacts;
 import io.keylake.tables.planning.PlannedFile;
@@ -175,22 +174,9 @@ public final class CompactionPlanner {
 
   private CompactionPlan.Choice choose(ReadPlanner planner, BucketCounts.Bucket bucket) {
     BucketLayout layout = layout(planner, bucket.files());
-    if (bucket.files().stream().anyMatch(task -> FileMark.isLate(task.file()))) {
-      return besideLate(planner, bucket, layout);
-    }
-    Optional<Pick> pick = CompactionRule.first(layout, policy);
-    boolean isSettling = pick.filter(CompactionPlanner::settles).isPresent();
-    return new CompactionPlan.Choice(
-        bucket.partition(),
-        layout,
-        isSettling
-            ? Optional.empty()
-            : pick.flatMap(each -> compaction(bucket, bucket.files(), each, policy)),
-        isSettling ? pick.map(Pick::because) : Optional.empty());
-  }
-
-  private static boolean settles(Pick pick) {
-    return pick.reason() == Reason.SETTLE;
+    return bucket.files().stream().anyMatch(task -> FileMark.isLate(task.file()))
+        ? besideLate(planner, bucket, layout)
+        : choice(bucket, layout, bucket.files(), CompactionRule.first(layout, policy), false);
   }
 
   /**
@@ -200,40 +186,61 @@ public final class CompactionPlanner {
    */
   private CompactionPlan.Choice besideLate(
       ReadPlanner planner, BucketCounts.Bucket bucket, BucketLayout layout) {
-    LateRows rows = LateRows.of(layout, bucket.files(), this::commitTime);
+    LateBacklog backlog = LateBacklog.of(layout, bucket.files(), this::commitTime);
+    List<FileScanTask> late = some(bucket.files(), true);
+    List<FileScanTask> timely = some(bucket.files(), false);
+    Optional<Pick> due = backlog.pick(policy);
+    if (due.isPresent()) {
+      boolean isOfLate = due.filter(pick -> pick.reason() == Reason.LATE).isPresent();
+      return isOfLate && backlog.isApart() && !timely.isEmpty() && !policy.isFull()
+          ? choice(bucket, layout, late, due.map(pick -> pick.ofAll(layout(planner, late))), true)
+          : choice(bucket, layout, bucket.files(), due, false);
+    }
     CompactionPolicy apart = policy.keepingTombstones();
-    boolean isApart = FileOrder.isApart(bucket.files().stream().map(FileScanTask::file).toList());
-    Pick due = rows.pick(policy).orElse(null);
-    Optional<Compaction> merge = Optional.empty();
-    if (due != null) {
-      boolean isWhole = !isApart || due.reason() != Reason.LATE || policy.isFull();
-      List<FileScanTask> merged = isWhole ? bucket.files() : some(bucket.files(), true);
-      Pick pick =
-          isWhole ? due : new Pick(layout(planner, merged).all(), due.reason(), due.because());
-      merge =
-          compaction(bucket, merged, pick, merged.size() == bucket.files().size() ? policy : apart);
-    }
-    Optional<String> settling = Optional.empty();
-    for (boolean isLate : List.of(false, true)) {
-      if (merge.isEmpty() && settling.isEmpty()) {
-        List<FileScanTask> some = some(bucket.files(), isLate);
-        BucketLayout shown = layout(planner, some);
-        Pick pick =
-            (isLate
-                    ? new FileCountRule().pick(shown, apart) // they wait for a merge with others
-                    : CompactionRule.first(shown, apart))
-                .orElse(null);
-        if (pick != null && settles(pick)) {
-          settling = Optional.of(pick.because());
-        } else if (pick != null) {
-          merge =
-              isApart
-                  ? compaction(bucket, some, pick, apart)
-                  : compaction(bucket, bucket.files(), rows.between(), policy);
-        }
-      }
-    }
-    return new CompactionPlan.Choice(bucket.partition(), layout, merge, settling);
+    CompactionPlan.Choice ofTimely =
+        besideOthers(bucket, backlog, timely, CompactionRule.first(layout(planner, timely), apart));
+    return ofTimely.isEmpty() // late files wait for a merge with the others, but not too many
+        ? besideOthers(
+            bucket, backlog, late, new FileCountRule().pick(layout(planner, late), apart))
+        : ofTimely;
+  }
+
+  /** The choice for late files or for timely ones, or for all that cannot be merged apart. */
+  private CompactionPlan.Choice besideOthers(
+      BucketCounts.Bucket bucket,
+      LateBacklog backlog,
+      List<FileScanTask> files,
+      Optional<Pick> pick) {
+    return backlog.isApart() || pick.filter(CompactionPlanner::settles).isPresent()
+        ? choice(bucket, backlog.layout(), files, pick, true)
+        : choice(
+            bucket, backlog.layout(), bucket.files(), pick.map(each -> backlog.between()), false);
+  }
+
+  /**
+   * The choice that a pick of some files is.
+   *
+   * @param isApart whether other files may have what their tombstones hold down
+   */
+  private CompactionPlan.Choice choice(
+      BucketCounts.Bucket bucket,
+      BucketLayout layout,
+      List<FileScanTask> files,
+      Optional<Pick> pick,
+      boolean isApart) {
+    CompactionPolicy own = isApart ? policy.keepingTombstones() : policy;
+    Optional<Pick> settling = pick.filter(CompactionPlanner::settles);
+    return new CompactionPlan.Choice(
+        bucket.partition(),
+        layout,
+        settling.isPresent()
+            ? Optional.empty()
+            : pick.flatMap(each -> compaction(bucket, files, each, own)),
+        settling.map(Pick::because));
+  }
+
+  private static boolean settles(Pick pick) {
+    return pick.reason() == Reason.SETTLE;
   }
 
   private static List<FileScanTask> some(List<FileScanTask> files, boolean isLate) {
@@ -396,7 +403,7 @@ public final class CompactionPlanner {
     boolean isMixed =
         files.stream().anyMatch(FileMark::isMixed)
             || (isOfBoth && files.stream().anyMatch(FileMark::isLate));
-    return (isOfBoth ? "" : FileOrder.mark(files))
+    return (isOfBoth ? "" : FileMark.merged(files).text())
         + (isMixed && files.size() < all.size() ? FileMark.MIXED : "");
   }
 

@@ -33,6 +33,11 @@ interface CompactionRule {
       return new Pick(layout.stretch(stretch.from(), to), reason, because);
     }
 
+    /** All runs of another layout, for the same reason. */
+    Pick ofAll(BucketLayout layout) {
+      return new Pick(layout.all(), reason, because);
+    }
+
     /**
      * Tombstones may go: nothing remains that they hold down, neither older runs nor late data in
      * younger ones, and what is later still had its time.

@@ -83,7 +83,7 @@ public record FileMark(boolean isLate, @Nullable Long limit, @Nullable Long sinc
   }
 
   /** The mark of the merged rows of files that are all late, or all timely. */
-  static FileMark merged(Collection<DataFile> files) {
+  public static FileMark merged(Collection<DataFile> files) {
     boolean isLate = files.stream().allMatch(FileMark::isLate);
     assert isLate || files.stream().noneMatch(FileMark::isLate) : files;
     Long limit = of(files.iterator().next()).limit();

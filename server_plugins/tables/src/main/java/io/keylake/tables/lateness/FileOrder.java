@@ -130,9 +130,4 @@ public final class FileOrder {
         .filter(file -> file.mark().isLate())
         .allMatch(late -> next(late, timely) == Long.MAX_VALUE);
   }
-
-  /** The beginning of the names of files with the merged rows of some, which are all alike. */
-  public static String mark(Collection<DataFile> merged) {
-    return FileMark.merged(merged).text();
-  }
 }

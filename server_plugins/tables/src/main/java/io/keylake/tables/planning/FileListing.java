@@ -48,6 +48,10 @@ public record FileListing(
     return new FileListing(table, table.schema(), Expressions.alwaysTrue(), null);
   }
 
+  public FileListing withoutStatistics() {
+    return new FileListing(table, schema, filter, Set.of());
+  }
+
   /** All files of a snapshot. */
   public List<FileScanTask> at(long snapshotId) {
     Snapshot snapshot = table.snapshot(snapshotId);

@@ -4,6 +4,7 @@ import io.keylake.tables.compaction.BucketLayout.Run;
 import io.keylake.tables.compaction.CompactionRule.Pick;
 import io.keylake.tables.compaction.CompactionRule.Reason;
 import io.keylake.tables.lateness.FileMark;
+import io.keylake.tables.lateness.FileOrder;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -20,12 +21,13 @@ import org.apache.iceberg.FileScanTask;
  * @param late bytes of late files
  * @param timely bytes of the others
  * @param since the commit of the oldest late file
+ * @param isApart whether late files and timely ones can be merged without the others
  */
-record LateRows(BucketLayout layout, long late, long timely, Instant since) {
+record LateBacklog(BucketLayout layout, long late, long timely, Instant since, boolean isApart) {
   /**
    * @param commitTime of the commit with a number
    */
-  static LateRows of(
+  static LateBacklog of(
       BucketLayout layout, List<FileScanTask> files, LongFunction<Instant> commitTime) {
     long late = 0;
     long timely = 0;
@@ -40,7 +42,12 @@ record LateRows(BucketLayout layout, long late, long timely, Instant since) {
         timely += file.fileSizeInBytes();
       }
     }
-    return new LateRows(layout, late, timely, since);
+    return new LateBacklog(
+        layout,
+        late,
+        timely,
+        since,
+        FileOrder.isApart(files.stream().map(FileScanTask::file).toList()));
   }
 
   Optional<Pick> pick(CompactionPolicy policy) {
