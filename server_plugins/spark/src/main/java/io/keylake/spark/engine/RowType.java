@@ -44,6 +44,15 @@ public final class RowType<R extends Record> {
           double.class, DataTypes.DoubleType,
           Instant.class, DataTypes.TimestampType);
 
+  /** Each session has its own catalogs, and their procedures have the same columns in all. */
+  private static final ClassValue<RowType<?>> OF_RECORDS =
+      new ClassValue<>() {
+        @Override
+        protected RowType<?> computeValue(Class<?> rows) {
+          return new RowType<>(rows.asSubclass(Record.class), Map.of(), Set.of());
+        }
+      };
+
   private final List<Column> columns = new ArrayList<>();
   private final StructType type;
 
@@ -68,8 +77,9 @@ public final class RowType<R extends Record> {
   }
 
   /** Columns that may be null, all of them. */
+  @SuppressWarnings("unchecked") // it was made of this class
   public static <R extends Record> RowType<R> of(Class<R> rows) {
-    return new RowType<>(rows, Map.of(), Set.of());
+    return (RowType<R>) OF_RECORDS.get(rows);
   }
 
   /**
