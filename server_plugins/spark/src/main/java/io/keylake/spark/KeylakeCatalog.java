@@ -336,7 +336,7 @@ public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog 
     }
     List.of(changes).forEach(change -> places.check(keyed.table(), change));
     keyed.checkIsNoExperiment("properties and no columns that change");
-    KeyedProperties.checkOfTable(keyed.table(), changes);
+    KeyedProperties.checkIndexesAndLateness(keyed.table(), changes);
     if (!ColumnChanges.make(keyed.table(), ident, changes)) {
       super.alterTable(ident, changes);
       KeyedProperties.noteIndexes(keyed.table(), changes);

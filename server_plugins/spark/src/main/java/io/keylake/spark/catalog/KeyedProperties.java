@@ -133,7 +133,7 @@ public final class KeyedProperties {
   }
 
   /** Refuses indices of values, or a lateness, that a keyed table cannot have. */
-  public static void checkOfTable(Table table, TableChange... changes) {
+  public static void checkIndexesAndLateness(Table table, TableChange... changes) {
     boolean isOfLateness =
         Arrays.stream(changes).map(KeyedProperties::property).anyMatch(Lateness.PROPERTY::equals);
     if (areOfIndexes(changes) || isOfLateness) {

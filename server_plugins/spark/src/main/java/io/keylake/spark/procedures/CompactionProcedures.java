@@ -232,7 +232,7 @@ final class CompactionProcedures {
     List<DataFile> late =
         head == null
             ? List.of()
-            : FileListing.ofAll(table).at(head).stream()
+            : FileListing.ofAll(table).withoutStatistics().at(head).stream()
                 .map(FileScanTask::file)
                 .filter(FileMark::isLate)
                 .toList();

@@ -43,14 +43,10 @@ sealed interface Effect {
    * experiment, whose files have an order of their own.
    */
   default @Nullable Long lateBelow(Table table, KeyedSchema schema, @Nullable String branch) {
-    return null;
-  }
-
-  private static @Nullable Long lateBelowHead(
-      Table table, KeyedSchema schema, @Nullable String branch) {
-    return Experiment.ofBranch(table.properties(), branch) != null
-        ? null
-        : Lateness.limit(table, schema, new CommitLog(table, branch).headId());
+    boolean adds = this instanceof Adds || this instanceof AddsToRead;
+    return adds && Experiment.ofBranch(table.properties(), branch) == null
+        ? Lateness.limit(table, schema, new CommitLog(table, branch).headId())
+        : null;
   }
 
   /**
@@ -66,11 +62,6 @@ sealed interface Effect {
           ? new Append(branch, files, summary)
           : HistoryBranches.lateWrite(files, summary, businessTime);
     }
-
-    @Override
-    public @Nullable Long lateBelow(Table table, KeyedSchema schema, @Nullable String branch) {
-      return Effect.lateBelowHead(table, schema, branch);
-    }
   }
 
   /** Adds rows that a statement has made of rows of the same table. */
@@ -79,11 +70,6 @@ sealed interface Effect {
     public Change change(
         @Nullable String branch, List<DataFile> files, WriteSummary summary, ColumnNames names) {
       return new StatementWrite(new Append(branch, files, summary), isolation.get());
-    }
-
-    @Override
-    public @Nullable Long lateBelow(Table table, KeyedSchema schema, @Nullable String branch) {
-      return Effect.lateBelowHead(table, schema, branch);
     }
   }
 
