@@ -1,6 +1,6 @@
 """Random histories: operations drawn from a seed, on few keys and few versions, so that they meet all the time."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta, timezone
 from random import Random
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import keylake as kl
 from integration.twin import Form, Twin
-from model.model import Row, Version, Versions
+from model.model import KeyedTable, Row, Version, Versions
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 VERSIONS_AT_MOST = 9
@@ -89,6 +89,15 @@ class Operation:
             twin.update(self.rows, self.version, self.columns_from, self.form)
         else:
             getattr(twin, self.verb)(self.rows, self.version, form=self.form)
+
+    def write(self, model: KeyedTable, rows: Sequence[Row]) -> None:
+        """Write some of the rows to a model."""
+        if self.verb == "update":
+            model.update(rows, self.version, self.columns_from)
+        elif self.verb == "apply_changes":
+            model.apply_changes(rows, "op", self.version)
+        else:
+            getattr(model, self.verb)(rows, self.version)
 
 
 def operations(

@@ -46,6 +46,14 @@ def comparable(value: object) -> object:
     return value
 
 
+def rows_of(model: KeyedTable, columns: Sequence[str] | None = None, commits: int | None = None) -> Found:
+    """The rows that a model has, now or after some of its commits."""
+    return {
+        tuple(map(comparable, key)): {name: comparable(value) for name, value in row.items()}
+        for key, row in model.read(columns, commits).items()
+    }
+
+
 def by_key(rows: pa.Table, key: Sequence[str]) -> Found:
     """The rows by key; a key that stands twice is an error."""
     found: Found = {}
@@ -134,11 +142,7 @@ class Twin:
     # -------------------------------------------------------------------------------------------------------- reads
 
     def expected(self, columns: Sequence[str] | None = None, commits: int | None = None) -> Found:
-        read = self.model.read(columns, commits)
-        return {
-            tuple(map(comparable, key)): {name: comparable(value) for name, value in row.items()}
-            for key, row in read.items()
-        }
+        return rows_of(self.model, columns, commits)
 
     def read(self, columns: Sequence[str] | None = None, commits: int | None = None) -> Found:
         """What the table says, now or at one of its commits."""

@@ -13,8 +13,8 @@ import keylake as kl
 import keylake.local
 from integration.histories import EPOCH, Operation, Shape, operations, shapes
 from integration.random_runs import seeds
-from integration.twin import Found, Twin, by_key, comparable, fresh_name
-from model.model import KeyedTable, Row
+from integration.twin import Twin, by_key, fresh_name, rows_of
+from model.model import Row
 
 STREAMS = (None, "web", "app")
 
@@ -62,7 +62,7 @@ class Timely:
         """Write the timely rows of an operation, and say how many keys have late ones only."""
         is_split = limit is not None and operation.verb != "overwrite" and not isinstance(operation.version, dict)
         timely = [row for row in operation.rows if not is_split or self._version(row, operation) >= (limit or 0)]
-        write(self.model, operation, timely)
+        operation.write(self.model, timely)
         return len({self.model._key(row) for row in operation.rows} - {self.model._key(row) for row in timely})
 
     def _version(self, row: Row, operation: Operation) -> int:
@@ -72,21 +72,6 @@ class Timely:
 
     def merge(self) -> None:
         self.model = copy.deepcopy(self._twin.model)
-
-    def expected(self) -> Found:
-        return {
-            tuple(map(comparable, key)): {name: comparable(value) for name, value in row.items()}
-            for key, row in self.model.read().items()
-        }
-
-
-def write(model: KeyedTable, operation: Operation, rows: list[Row]) -> None:
-    if operation.verb == "apply_changes":
-        model.apply_changes(rows, "op", operation.version)
-    elif operation.verb == "update":
-        model.update(rows, operation.version, operation.columns_from)
-    else:
-        getattr(model, operation.verb)(rows, operation.version)
 
 
 def policy(draw: Random) -> kl.CompactionPolicy | str:
@@ -139,7 +124,7 @@ def test_late_rows_are_read_or_left_out(lake: kl.Lake, warehouse: Path, seed: in
                     timely.merge()
             twin.check()
             twin.check_stamps()
-            expected = timely.expected()
+            expected = rows_of(timely.model)
             assert by_key(twin.table.read(freshness="on_time").toArrow(), twin.model.key) == expected
             assert by_key(local.read(freshness="on_time").to_arrow(), twin.model.key) == expected
             assert by_key(local.read().to_arrow(), twin.model.key) == twin.expected()

@@ -31,16 +31,6 @@ def is_of_half(row: Row) -> bool:
     return row["id"] % 2 == 0 if "id" in row else len(str(row["name"])) % 2 == 0  # type: ignore[operator]
 
 
-def write(model: KeyedTable, operation: Operation, rows: Sequence[Row]) -> None:
-    words = given(version=operation.version)
-    if operation.verb == "update":
-        words |= given(columns_from=operation.columns_from)
-    if operation.verb == "apply_changes":
-        model.apply_changes(rows, "op", operation.version)
-    else:
-        getattr(model, operation.verb)(rows, **words)
-
-
 @dataclass
 class Held:
     """A twin, with the writes whose rows are in quarantine."""
@@ -57,7 +47,7 @@ class Held:
         failing = [any(fails(row, operation, column) for column in columns) for row in operation.rows]
         passing = [row for row, is_held in zip(operation.rows, failing, strict=True) if not is_held]
         held = [row for row, is_held in zip(operation.rows, failing, strict=True) if is_held]
-        write(twin.model, operation, passing)
+        operation.write(twin.model, passing)
         words: dict[str, Any] = given(version=operation.version, columns_from=operation.columns_from)
         if operation.verb == "apply_changes":
             words["op"] = "op"
@@ -84,7 +74,7 @@ class Held:
             chosen = [row for row in rows if not only_half or is_of_half(row)]
             left = [row for row in rows if only_half and not is_of_half(row)]
             if chosen and is_release:
-                write(self.twin.model, operation, chosen)
+                operation.write(self.twin.model, chosen)
             if left:
                 self.waiting.append((operation, left))
         return done
@@ -94,7 +84,7 @@ class Held:
         found = self.twin.table.quarantine.rows().toArrow().to_pylist()
         model = copy.deepcopy(self.nothing)
         for operation, rows in self.waiting:
-            write(model, operation, rows)
+            operation.write(model, rows)
         expected: list[Any] = []
         for key, row in model.read().items():
             whole = dict(zip(model.key, key, strict=True)) | row
