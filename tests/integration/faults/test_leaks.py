@@ -149,7 +149,7 @@ class Work:
 
 @pytest.mark.parametrize(
     ("warm", "count"),
-    [pytest.param(240, 240, marks=pytest.mark.slow), pytest.param(500, 10_000, marks=pytest.mark.nightly)],
+    [pytest.param(120, 240, marks=pytest.mark.slow), pytest.param(500, 10_000, marks=pytest.mark.nightly)],
 )
 def test_work_leaves_nothing_behind(tmp_path: Path, warm: int, count: int) -> None:
     with kl.connect(warehouse=tmp_path / "lake", memory="1g") as lake:
