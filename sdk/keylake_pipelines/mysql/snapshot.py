@@ -189,19 +189,26 @@ class ChunkReader:
 
     def _key(self, connection: Any, name: Name, key: tuple[str, ...]) -> list[KeyColumn]:
         """The columns of the primary key, or none if the table is to be read as a whole."""
-        found = rows_of(
+        found = rows_of(  # with a join of the two, MariaDB opens every table that it has
             connection,
-            "SELECT c.column_name, c.column_type, COALESCE(c.collation_name, '')"
-            " FROM information_schema.key_column_usage k"
-            " JOIN information_schema.columns c USING (table_schema, table_name, column_name)"
-            " WHERE k.constraint_name = 'PRIMARY' AND k.table_schema = %s AND k.table_name = %s"
-            " AND COALESCE(c.generation_expression, '') NOT IN %s ORDER BY k.ordinal_position",
-            [*name, PERIOD],
+            "SELECT column_name FROM information_schema.key_column_usage"
+            " WHERE constraint_name = 'PRIMARY' AND table_schema = %s AND table_name = %s ORDER BY ordinal_position",
+            name,
         )
-        if tuple(column for column, _, _ in found) != key:
+        kinds = {
+            column: (kind, collation)
+            for column, kind, collation in rows_of(
+                connection,
+                "SELECT column_name, column_type, COALESCE(collation_name, '') FROM information_schema.columns"
+                " WHERE table_schema = %s AND table_name = %s AND COALESCE(generation_expression, '') NOT IN %s",
+                [*name, PERIOD],
+            )
+        }
+        if tuple(column for (column,) in found if column in kinds) != key:
             return []
         columns: list[KeyColumn] = []
-        for column, kind, collation in found:
+        for column in key:
+            kind, collation = kinds[column]
             definition = kind.decode() if isinstance(kind, bytes) else kind
             form = form_of(definition)
             if form is None or form.name in ("float", "double"):
