@@ -76,7 +76,7 @@ class Upserts:
         self.table.lake.spark.sql(call).collect()
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@of_every("version", {"version 2": 2, "version 3": 3}, today=1)
 @of_every("shape", SHAPES, today=1)
 def test_a_table_is_followed(
     lake: kl.Lake, writer: ForeignWriter, shape: tuple[str, list[str], list[str]], version: int

@@ -25,10 +25,11 @@ def marks_of_case(name: str, names: list[str], today: int) -> list[pytest.MarkDe
     return [pytest.mark.slow if len(names) <= FEW or at % SHARE == DAY % SHARE else pytest.mark.nightly]
 
 
-def of_every(argument: str, cases: Mapping[str, object], today: int) -> pytest.MarkDecorator:
-    """A test of each case; so many are in every run, and some of the others in the slow one."""
+def of_every(argument: str, cases: Mapping[str, object] | Sequence[str], today: int) -> pytest.MarkDecorator:
+    """A test of each case, or of each name; so many are in every run, and some of the others in the slow one."""
     names = list(cases)
-    marked = [pytest.param(each, id=name, marks=marks_of_case(name, names, today)) for name, each in cases.items()]
+    values = cases if isinstance(cases, Mapping) else {name: name for name in names}
+    marked = [pytest.param(each, id=name, marks=marks_of_case(name, names, today)) for name, each in values.items()]
     return pytest.mark.parametrize(argument, marked)
 
 

@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 import keylake as kl
 from integration.access.guarded_server import Guarded, make_orders
 from integration.access.orders import REGIONS, ROWS, row
-from integration.random_runs import seeds
+from integration.random_runs import of_every, seeds
 
 TABLES = ("orders", "dated")
 COLUMNS = ("id", "region", "amount", "email", "secret")
@@ -33,7 +33,7 @@ def everything(guarded: Guarded, table: str) -> list[tuple[object, ...]]:
     return [tuple(row) for row in guarded.of("owner").spark.sql(ALL.format(table)).collect()]
 
 
-@pytest.mark.parametrize("table", TABLES)
+@of_every("table", TABLES, today=1)
 def test_a_statement_changes_the_rows_that_are_seen(guarded: Guarded, rows: Rows, table: str) -> None:
     fay = guarded.of("fay")
     (first, second, third) = rows[table]
@@ -57,7 +57,7 @@ def with_amount(row: tuple[object, ...], amount: float) -> tuple[object, ...]:
     return (*row[:2], amount, *row[3:])
 
 
-@pytest.mark.parametrize("table", TABLES)
+@of_every("table", TABLES, today=1)
 def test_a_writer_of_columns_updates_those_columns(guarded: Guarded, rows: Rows, table: str) -> None:
     gus = guarded.of("gus")
     gus.sql(f"UPDATE lake.shop.{table} SET amount = 5.0D WHERE region = 'north' AND id < 3")
@@ -111,7 +111,7 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize("table", TABLES)
+@of_every("table", TABLES, today=1)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_statement_tells_nothing_of_what_is_hidden(guarded: Guarded, rows: Rows, table: str, attack: str) -> None:
     statement, refusal = ATTACKS[attack]
@@ -125,7 +125,7 @@ def test_a_statement_tells_nothing_of_what_is_hidden(guarded: Guarded, rows: Row
         assert [each for each in everything(guarded, table) if each[0] == 2] == [rows[table][1]]
 
 
-@pytest.mark.parametrize("table", TABLES)
+@of_every("table", TABLES, today=1)
 def test_plans_and_histories_have_no_rows_that_are_hidden(guarded: Guarded, rows: Rows, table: str) -> None:
     fay = guarded.of("fay")
     for words in ("EXPLAIN", "EXPLAIN EXTENDED", "EXPLAIN COST", "EXPLAIN FORMATTED"):
@@ -139,7 +139,7 @@ def test_plans_and_histories_have_no_rows_that_are_hidden(guarded: Guarded, rows
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", TABLES)
+@of_every("table", TABLES, today=1)
 @pytest.mark.parametrize("seed", seeds(1, 4))
 def test_random_statements_change_the_part_of_their_rule(guarded: Guarded, table: str, seed: int) -> None:
     """The same as statements of the owner that say the condition of the rule themselves."""

@@ -17,6 +17,7 @@ import keylake as kl
 import keylake.local
 from integration.histories import COMPOUND, Shape
 from integration.query_plans import changed_settings, counted
+from integration.random_runs import of_every
 from integration.twin import Twin, fresh_name
 from keylake.local.keyfilters import filters_of
 from keylake.local.parquet import ParquetFiles
@@ -72,7 +73,7 @@ KEYS: dict[str, Mapping[str, pa.DataType]] = {
 }
 
 
-@pytest.mark.parametrize("name", KEYS)
+@of_every("name", list(KEYS), today=3)
 def test_look_ups_give_the_rows_of_the_model(lake: kl.Lake, warehouse: Path, name: str) -> None:
     """Keys that are there and keys that are not: by one, by many, by tasks, and without a server."""
     draw = Random(41)

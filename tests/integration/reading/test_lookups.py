@@ -13,6 +13,7 @@ import pytest
 import keylake as kl
 from integration.histories import COMPOUND, TEXT, Shape, operations
 from integration.query_plans import changed_settings, explained, planned, rows_of
+from integration.random_runs import of_every
 from integration.spark_processes import connect_server
 from integration.twin import Twin, fresh_name
 
@@ -115,7 +116,7 @@ KEYS: dict[str, Callable[[Random], Shape]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KEYS)
+@of_every("kind", list(KEYS), today=2)
 @pytest.mark.parametrize("seed", range(2))
 def test_every_key_of_a_history(lake: kl.Lake, kind: str, seed: int) -> None:
     twin = KEYS[kind](Random(seed)).create(lake, fresh_name("lookups"))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import keylake as kl
+from integration.random_runs import of_every
 from integration.refusals import refused_in_sql, snapshots
 from integration.statements import meeting
 from integration.statements.meeting import register_gate
@@ -71,29 +72,18 @@ OF_ALL = "UPDATE {t} SET a = 5 WHERE b = 1 AND {gate}"
 DELETE = "DELETE FROM {t} WHERE k = 1 AND tenant = 1 AND {gate}"
 
 
-@pytest.mark.parametrize(
-    ("level", "statement", "conflicts"),
-    [
-        ("serializable", ON_KEY, {"same column", "other column", "deletion", "truncation", "rollback"}),
-        pytest.param(
-            "serializable",
-            OF_ALL,
-            {"same column", "other column", "other key", "deletion", "truncation", "rollback"},
-            marks=pytest.mark.slow,
-        ),
-        ("snapshot", OF_ALL, {"same column", "deletion", "truncation", "rollback"}),
-        pytest.param(
-            "snapshot",
-            DELETE,
-            {"same column", "other column", "deletion", "truncation", "rollback"},
-            marks=pytest.mark.slow,
-        ),
-    ],
-    ids=["serializable, by key", "serializable, by value", "snapshot", "snapshot, delete"],
-)
-def test_what_conflicts(
-    lake: kl.Lake, gate: str, tmp_path: Path, level: str, statement: str, conflicts: set[str]
-) -> None:
+CONFLICTS = {
+    "serializable, by key": ("serializable", ON_KEY, {"same column", "other column"}),
+    "serializable, by value": ("serializable", OF_ALL, {"same column", "other column", "other key"}),
+    "snapshot": ("snapshot", OF_ALL, {"same column"}),
+    "snapshot, delete": ("snapshot", DELETE, {"same column", "other column"}),
+}
+
+
+@of_every("case", CONFLICTS, today=1)
+def test_what_conflicts(lake: kl.Lake, gate: str, tmp_path: Path, case: tuple[str, str, set[str]]) -> None:
+    level, statement, own = case
+    conflicts = own | {"deletion", "truncation", "rollback"}
     table = create(lake, level)
     name = f"{lake.catalog}.{table.name}"
     for number, (kind, meanwhile) in enumerate(MEANWHILE.items()):

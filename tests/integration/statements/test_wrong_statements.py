@@ -5,6 +5,7 @@ import re
 import pytest
 
 import keylake as kl
+from integration.random_runs import of_every
 from integration.twin import fresh_name
 
 # Spark's own conditions where Spark finds it, ours elsewhere.
@@ -95,7 +96,7 @@ def table(lake: kl.Lake) -> tuple[str, str]:
     return quoted, f'{namespace}.it\'s a `select` "from"'
 
 
-@pytest.mark.parametrize("kind", ["UPDATE", "DELETE", "MERGE", "INSERT", "ALTER", "CREATE", "REPLACE", "TRUNCATE"])
+@of_every("kind", ["UPDATE", "DELETE", "MERGE", "INSERT", "ALTER", "CREATE", "REPLACE", "TRUNCATE"], today=4)
 def test_a_wrong_statement(lake: kl.Lake, table: tuple[str, str], kind: str) -> None:
     quoted, _ = table
     before = state(lake, quoted)
