@@ -82,6 +82,11 @@ class Handle:
         """The commits of the table or branch, newest first."""
         return tuple(map(CommitInfo.from_row, self.call("commits", **which)))
 
+    def newest_commit(self) -> int:
+        """The newest commit of the table or branch, of whatever kind; 0 where there is none."""
+        found = self.call("commits", at_most=1)
+        return int(found[0]["snapshot_id"]) if found else 0
+
     def next_offsets(self, sources: Collection[str] | None = None) -> dict[str, int]:
         """The first missing offset of some sources, or of all that the branch knows."""
         if sources is not None and not sources:

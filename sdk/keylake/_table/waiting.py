@@ -77,7 +77,7 @@ def check_wait(seconds: object, compactions: object) -> None:
 def _beginning(handle: Handle, after: object) -> int:
     """The commit behind which others are waited for; the newest one where none is given."""
     given = snapshot_id_of("after", after)
-    return int(handle.call("commit_range")[0]["until"]) if given is None else given
+    return handle.newest_commit() if given is None else given
 
 
 def _waited(handle: Handle, after: int, seconds: float | None, compactions: bool) -> tuple[CommitInfo, ...]:
