@@ -22,8 +22,9 @@ class Interval(ShownFields):
 
     start: datetime.datetime  # in UTC
     end: datetime.datetime  # the first moment that is not part of it
-    snapshot_id: int  # of the first commit with which it was complete
+    snapshot_id: int  # of the first commit with which it was complete; of a later one with its late rows
     key: str
+    late: bool = False  # it was run before, and rows came into it since then
 
     def __str__(self) -> str:
         same_day = self.start.date() == self.end.date()

@@ -31,7 +31,8 @@ class SqlStep(ShownFields):
     """A file of SQL statements that is run for each closed interval of a table's event time.
 
     `every` are the minutes of an interval. `name` is that of its position in the table: the file's without its ending
-    unless said. `stream` is the one whose watermark counts; None: the lowest of all.
+    unless said. `stream` is the one whose watermark counts; None: the lowest of all. With `corrections`, the file is
+    run again for an interval that late rows have come into.
 
     >>> SqlStep("steps/hot.sql", every=5, table="shop.clicks").trigger
     'hot'
@@ -42,6 +43,7 @@ class SqlStep(ShownFields):
     table: str
     stream: str | None = None
     name: str | None = None
+    corrections: bool = False
 
     @property
     def trigger(self) -> str:
@@ -162,10 +164,10 @@ def register_steps(
 
     `triggers` are those of the lake unless said.
 
-    Statements have `:start` and `:end` of the interval as timestamps and `:snapshot_id` as text; views cannot have
-    parameters, and take the same as `${start}`, `${end}` and `${snapshot_id}`. All statements of a file run in one
-    copy of the session. Each is run again if one of the same interval fails; what they insert into keyed tables counts
-    once.
+    Statements have `:start` and `:end` of the interval as timestamps, `:snapshot_id` as text, and `:late`; views cannot
+    have parameters, and take the same as `${start}`, `${end}`, `${snapshot_id}` and `${late}`. All statements of a file
+    run in one copy of the session. Each is run again if one of the same interval fails; what they insert into keyed
+    tables counts once.
 
     Raises `DefinitionError` for a file that cannot be read or has no statement, a statement that cannot be parsed, two
     steps of one name and minutes that do not fill a day, `TableNotFound` if there is no such table, and `NotKeyed` if
@@ -184,7 +186,15 @@ def register_steps(
         raise DefinitionError(f"Two steps are called {twice!r}. Give one of them another name.")
     ready = [(step, lake.table(step.table), _Run(session, _checked(session, step))) for step in chosen]
     return tuple(
-        triggers.every(step.every, table, run, name=step.trigger, stream=step.stream, since=since)
+        triggers.every(
+            step.every,
+            table,
+            run,
+            name=step.trigger,
+            stream=step.stream,
+            since=since,
+            corrections=step.corrections,
+        )
         for step, table, run in ready
     )
 
@@ -219,5 +229,16 @@ def _said(interval: Interval) -> tuple[dict[str, object], dict[str, str]]:
     """An interval as parameters, and as variables."""
     # As text, since VERSION AS OF takes no bigint where a parameter stands.
     snapshot_id = str(interval.snapshot_id)
-    variables = {"start": interval.start.isoformat(" "), "end": interval.end.isoformat(" "), "snapshot_id": snapshot_id}
-    return {"start": interval.start, "end": interval.end, "snapshot_id": snapshot_id}, variables
+    variables = {
+        "start": interval.start.isoformat(" "),
+        "end": interval.end.isoformat(" "),
+        "snapshot_id": snapshot_id,
+        "late": "true" if interval.late else "false",
+    }
+    parameters: dict[str, object] = {
+        "start": interval.start,
+        "end": interval.end,
+        "snapshot_id": snapshot_id,
+        "late": interval.late,
+    }
+    return parameters, variables

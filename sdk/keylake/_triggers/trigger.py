@@ -17,23 +17,24 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import takewhile
 from typing import Any, ClassVar, Literal
 
 from keylake._display.html_table import ShownFields
 from keylake._outcomes.commits import CommitEvent
 from keylake._outcomes.intervals import Interval
 from keylake._server.session import Session
-from keylake._server.statements import Call, Select, TablePath
-from keylake._table.positions import Consumer, Positions
+from keylake._server.statements import Call
+from keylake._table.handle import Handle
+from keylake._table.positions import Positions
+from keylake._triggers.commits import newer_commits
+from keylake._triggers.corrections import Corrections
 from keylake._triggers.intervals import length_micros, micros_of, moment_of, start_micros
-from keylake.errors import CommitConflict, DefinitionError, KeylakeError, SnapshotExpired, TableNotFound, TriggerFailed
+from keylake.errors import CommitConflict, DefinitionError, KeylakeError, TableNotFound, TriggerFailed
 from keylake.results import CommitInfo
 
 What = Interval | CommitEvent
 
 _BEFORE_ALL = -(2**63)  # the position of a trigger that waits for the first watermark
-_BEFORE_THE_FIRST = 0  # in place of a commit
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,10 @@ class Trigger:
 
     _kind: ClassVar[Literal["consumer", "trigger"]]
 
-    def __init__(self, session: Session, path: TablePath, name: str, run: Callable[[Any], object]) -> None:
-        self._session = session
-        self._path = path
+    def __init__(self, handle: Handle, name: str, run: Callable[[Any], object]) -> None:
+        self._handle = handle
+        self._session = handle.session
+        self._path = handle.path
         self._run = run
         self.name = name
 
@@ -92,22 +94,24 @@ class Trigger:
         """
         at = self._at()
         for behind, what_is_due in self._due(at):
-            what = what_is_due()
-            began_at, began = datetime.datetime.now(datetime.timezone.utc), time.perf_counter()
-            try:
-                self._run(what)
-            except (Exception, SystemExit) as error:  # sys.exit() would end the thread, and no other trigger would run
-                raise TriggerFailed(
-                    f"Trigger {self.name!r} failed for {what} of {self.table}: {_told(error)} "
-                    "Its position stays before that, and the next run tries again.",
-                    what,
-                ) from error
-            seconds = time.perf_counter() - began
+            fired = self._fired(what_is_due())
             if not self._moved(at, behind):
                 yield from self.fire()
                 return
             at = behind
-            yield Fired(self.name, self.table, what, began_at, seconds)
+            yield fired
+
+    def _fired(self, what: What) -> Fired:
+        began_at, began = datetime.datetime.now(datetime.timezone.utc), time.perf_counter()
+        try:
+            self._run(what)
+        except (Exception, SystemExit) as error:  # sys.exit() would end the thread, and no other trigger would run
+            raise TriggerFailed(
+                f"Trigger {self.name!r} failed for {what} of {self.table}: {_told(error)} "
+                "Its position stays before that, and the next run tries again.",
+                what,
+            ) from error
+        return Fired(self.name, self.table, what, began_at, time.perf_counter() - began)
 
     def forget(self) -> None:
         """Take the position out of the table."""
@@ -162,14 +166,15 @@ class EveryInterval(Trigger):
     _kind = "trigger"
 
     def __init__(
-        self, session: Session, path: TablePath, name: str, run: object, *, minutes: int, stream: str | None
+        self, handle: Handle, name: str, run: object, *, minutes: int, stream: str | None, corrections: bool
     ) -> None:
         super().__init__(
-            session, path, name, partial(_run_sql, session, run) if isinstance(run, str) else _checked(run)
+            handle, name, partial(_run_sql, handle.session, run) if isinstance(run, str) else _checked(run)
         )
         self._length = length_micros(minutes)
         self._minutes = minutes
         self._stream = stream
+        self._corrections = Corrections(handle, name, self._length, stream) if corrections else None
 
     def begin_at(self, since: datetime.datetime | None) -> None:
         """Begin with the interval of a moment, or of the watermark; a trigger that is known goes on where it stands."""
@@ -179,6 +184,29 @@ class EveryInterval(Trigger):
                 f"Trigger {self.name!r} of {self.table} stands at {moment_of(at):%Y-%m-%d %H:%M} UTC, where no "
                 f"interval of {self._minutes} minutes begins: it had another length. Keep that, or take another name."
             )
+        if self._corrections is not None:
+            self._corrections.begin(None if at == _BEFORE_ALL else at + self._length)
+
+    def fire(self) -> Iterator[Fired]:
+        """Run what is due, the oldest first, and then the intervals again that late rows came into."""
+        if self._corrections is None:
+            yield from super().fire()
+            return
+        until = self._corrections.head()  # before the watermark is read, so that what these commits closed has been run
+        yield from super().fire()
+        after = self._corrections.position()
+        late = self._corrections.late(after, until, closed=self._at())
+        for start in late:
+            times = moment_of(start), moment_of(start + self._length)
+            yield self._fired(Interval(*times, until, self._key_of(times, f"late/{until}"), late=True))
+        if late:
+            self._corrections.move(after, until)
+
+    def forget(self) -> None:
+        """Take the position out of the table, and that of its corrections."""
+        super().forget()
+        if self._corrections is not None:
+            self._corrections.forget()
 
     def _first(self, since: datetime.datetime | None) -> int:
         reached, _ = self._watermarks() if since is None else (micros_of("since", since), None)
@@ -205,7 +233,10 @@ class EveryInterval(Trigger):
         call = Call.of("commit_at_watermark", self._path, watermark=reached, stream=self._stream)
         snapshot_id = int(self._session.call(call).column(0)[0].as_py())
         times = moment_of(end - self._length), moment_of(end)
-        return Interval(*times, snapshot_id, self._key("/".join(f"{time:%Y-%m-%dT%H:%MZ}" for time in times)))
+        return Interval(*times, snapshot_id, self._key_of(times))
+
+    def _key_of(self, times: tuple[datetime.datetime, datetime.datetime], *more: str) -> str:
+        return self._key("/".join([*(f"{time:%Y-%m-%dT%H:%MZ}" for time in times), *more]))
 
     def _shown(self, at: int) -> datetime.datetime | None:
         return None if at == _BEFORE_ALL else moment_of(at)
@@ -220,38 +251,16 @@ class EveryCommit(Trigger):
 
     _kind = "consumer"
 
-    def __init__(self, session: Session, path: TablePath, name: str, send: object) -> None:
-        super().__init__(session, path, name, _checked(send))
+    def __init__(self, handle: Handle, name: str, send: object) -> None:
+        super().__init__(handle, name, _checked(send))
 
     def begin_after(self, after: int | None) -> None:
         """Begin with the commit after one, or with the next that is made; a known one goes on where it stands."""
-        self._begin(lambda: self._range(after))
-
-    def _range(self, after: int | None) -> int:
-        found = self._session.call(Call.of("commit_range", self._path, after=after)).to_pylist()[0]
-        return int(found["until"] if after is None else found["after"])
+        self._begin(self._handle.newest_commit if after is None else lambda: self._handle.range_of(after)[0])
 
     def _due(self, at: int) -> Iterator[tuple[int, Callable[[], What]]]:
-        for commit in reversed(self._newer(at)):
+        for commit in reversed(newer_commits(self._handle, self.name, at)):
             yield commit.snapshot_id, partial(self._event, commit)
-
-    def _newer(self, at: int) -> list[CommitInfo]:
-        """The commits behind a position, the newest first."""
-        rows = self._session.fetch(Select(self._path, part="consumers")).to_pylist()
-        known = next((Consumer(**row) for row in rows if row["name"] == self.name), None)
-        if known is None or known.commits_behind == 0:
-            return []
-        commits = [CommitInfo.from_row(row) for row in self._session.call(Call.of("commits", self._path)).to_pylist()]
-        newer = list(takewhile(lambda commit: commit.snapshot_id != at, commits))
-        if at == _BEFORE_THE_FIRST or len(newer) < len(commits):
-            return newer
-        if known.committed_at is None:
-            raise SnapshotExpired(
-                f"Commit {at}, up to which trigger {self.name!r} of {self.table} has sent events, has expired. "
-                "Remove the trigger, and register it again with after=."
-            )
-        # The table was rolled back to before the position: what is older was sent.
-        return [commit for commit in commits if commit.committed_at > known.committed_at]
 
     def _event(self, commit: CommitInfo) -> CommitEvent:
         return CommitEvent(self._path.name, self._path.branch, commit, self._key(str(commit.snapshot_id)))
@@ -274,7 +283,7 @@ def _checked(run: object) -> Callable[[Any], object]:
 def _run_sql(session: Session, statement: str, interval: Interval) -> None:
     # As text, since VERSION AS OF takes no bigint where a parameter stands.
     snapshot_id = str(interval.snapshot_id)
-    of = {"start": interval.start, "end": interval.end, "snapshot_id": snapshot_id}
+    of = {"start": interval.start, "end": interval.end, "snapshot_id": snapshot_id, "late": interval.late}
     session.run_once([statement], of, interval.key)
 
 

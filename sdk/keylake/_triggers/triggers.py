@@ -12,8 +12,7 @@ from keylake._display.html_table import ShownTable
 from keylake._outcomes.commits import CommitEvent
 from keylake._outcomes.intervals import Interval
 from keylake._server.session import Session
-from keylake._server.statements import TablePath
-from keylake._table.handle import Verbs, snapshot_id_of
+from keylake._table.handle import Handle, Verbs, snapshot_id_of
 from keylake._triggers.trigger import EveryCommit, EveryInterval, Fired, Trigger
 from keylake.errors import DefinitionError, KeylakeError, TriggerFailed, check_count, check_type
 from keylake.results import Commit, CommitInfo
@@ -54,6 +53,7 @@ class Triggers(ShownTable):
         name: str,
         stream: str | None = None,
         since: datetime.datetime | None = None,
+        corrections: bool = False,
     ) -> Trigger:
         """Run a function, or a statement of SQL, for each interval of so many minutes of event time once it is closed.
 
@@ -62,8 +62,13 @@ class Triggers(ShownTable):
         in now, or comes into with the first write that says one. A name that is known in the table goes on where it
         stands. Intervals are run in their order.
 
-        A function gets the `Interval`. SQL has its `:start` and `:end` as timestamps and its `:snapshot_id` as text,
-        for VERSION AS OF, and runs in a copy of the session `lake.spark`, which has its views and settings.
+        With `corrections`, an interval is run again when rows have come into it after its run, by the versions of a
+        table whose ordering column is a timestamp: `interval.late` is true then, and `interval.snapshot_id` a commit
+        that has them. So are intervals before the first one. A run should say all of its interval anew: what adds to a
+        sum would count rows twice.
+
+        A function gets the `Interval`. SQL has its `:start` and `:end` as timestamps, its `:snapshot_id` as text, for
+        VERSION AS OF, and `:late`, and runs in a copy of the session `lake.spark`, which has its views and settings.
 
         What "exactly once" rests on: the position in the table moves behind an interval when it has been run, and only
         from where it was. A run that raises is tried again; one whose process dies before the move is run a second
@@ -71,8 +76,9 @@ class Triggers(ShownTable):
         once nevertheless: a function passes it on as `idempotency_key=interval.key`, an INSERT into a keyed table
         always has it. What a function does elsewhere, it may do twice.
 
-        Raises `DefinitionError` for minutes that do not fill a day, a name that is taken, an empty statement and what
-        cannot be called, and `TableNotFound` if the table is not there any more.
+        Raises `DefinitionError` for minutes that do not fill a day, a name that is taken, an empty statement, what
+        cannot be called, and corrections of a table without event times, and `TableNotFound` if the table is not there
+        any more.
 
         Example::
 
@@ -82,11 +88,12 @@ class Triggers(ShownTable):
 
             lake.triggers.every(60, clicks, count, name="hourly")
         """
-        path = self._checked(table, name)
+        handle = self._checked(table, name)
         check_type("stream", stream, str | None, "the name of a stream")
+        check_type("corrections", corrections, bool, "True or False")
         if isinstance(run, str) and not run.strip():
             raise DefinitionError("The statement of SQL that is to be run is empty.")
-        trigger = EveryInterval(self._session, path, name, run, minutes=minutes, stream=stream)
+        trigger = EveryInterval(handle, name, run, minutes=minutes, stream=stream, corrections=corrections)
         trigger.begin_at(since)
         self._registered[name] = trigger
         return trigger
@@ -120,7 +127,7 @@ class Triggers(ShownTable):
 
             lake.triggers.on_commit(clicks, send, name="kafka")
         """
-        trigger = EveryCommit(self._session, self._checked(table, name), name, send)
+        trigger = EveryCommit(self._checked(table, name), name, send)
         trigger.begin_after(snapshot_id_of("after", after))
         self._registered[name] = trigger
         return trigger
@@ -143,7 +150,7 @@ class Triggers(ShownTable):
         with self._one_at_a_time:
             trigger.forget()
 
-    def _checked(self, table: Verbs, name: str) -> TablePath:
+    def _checked(self, table: Verbs, name: str) -> Handle:
         """The table or branch of a new trigger."""
         check_type("table", table, Verbs, "a keyed table, such as lake.table('namespace.table')")
         check_type("The name of a trigger", name, str, "text such as 'hourly'")
@@ -151,7 +158,7 @@ class Triggers(ShownTable):
             raise DefinitionError(
                 f"There is a trigger {name!r} already: {self._registered[name]!r}. Take another name, or remove it."
             )
-        return table._handle.path  # pyright: ignore[reportPrivateUsage]
+        return table._handle  # pyright: ignore[reportPrivateUsage]
 
     # ---------------------------------------------------------------------------------------------------------- run
 

@@ -133,6 +133,21 @@ def test_a_run_that_fails_is_tried_again_and_hinders_no_other(lake: kl.Lake, tri
     assert runs.starts == [0, 5, 10]
 
 
+def test_the_next_commit_is_waited_for_though_the_first_have_expired(lake: kl.Lake) -> None:
+    table = create(lake)
+    for minutes in range(3):
+        write(table, minutes)
+    table.compact("full")
+    table.clean(kl.RetentionPolicy(days=0, snapshots=1))
+    events: list[kl.CommitEvent] = []
+    triggers = triggers_of(lake)
+    triggers.on_commit(table, events.append, name="next")
+    assert table.wait(seconds=0) == ()
+    commit = write(table, 3)
+    triggers.run_due()
+    assert [event.commit.snapshot_id for event in events] == [commit.snapshot_id]
+
+
 def test_another_process_goes_on_where_the_first_one_was(lake: kl.Lake, warehouse: Path) -> None:
     table = create(lake)
     write(table, 0)
