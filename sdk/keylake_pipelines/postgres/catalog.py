@@ -51,7 +51,9 @@ _ROWS = """
         SELECT c.oid, p.relid FROM pg_class c, pg_partition_tree(c.oid) p
         WHERE c.oid::int8 = ANY(%(tables)s) AND c.relkind = 'p' AND p.isleaf)
     SELECT l.root::int8, c.oid::int8, n.nspname, c.relname, pg_relation_filenode(c.oid)::int8,
-           coalesce((SELECT max(attnum) FROM pg_attribute WHERE attrelid = c.oid AND atthasmissing), 0)::int8,
+           coalesce((SELECT max(attnum) FROM pg_attribute WHERE attrelid = c.oid AND atthasmissing), 0)::int8
+               + 65536 * (SELECT coalesce(sum(attnum), 0) FROM pg_attribute
+                          WHERE attrelid = c.oid AND attgenerated = 's' AND NOT attisdropped)::int8,
            pg_relation_size(c.oid) / current_setting('block_size')::int8,
            (SELECT coalesce(sum(xmin::text::int8), 0)::int8 FROM pg_inherits
             WHERE inhrelid IN (SELECT relid FROM pg_partition_ancestors(c.oid)))

@@ -116,6 +116,19 @@ def test_a_column_that_comes_back_with_another_type(shop: Shop) -> None:
     shop.check("t")
 
 
+def test_a_generated_column_that_becomes_a_column_of_values(shop: Shop) -> None:
+    """It was not published; now the rows from before have its values, too."""
+    shop.run(
+        "CREATE TABLE t (id INT PRIMARY KEY, a INT, g INT GENERATED ALWAYS AS (a * 2) STORED)",
+        "INSERT INTO t SELECT i, i FROM generate_series(1, 5) i",
+    )
+    assert shop.follow() == ()
+    shop.run("ALTER TABLE t ALTER g DROP EXPRESSION", "UPDATE t SET a = 9 WHERE id = 1")
+    assert shop.follow() == ()
+    shop.check("t")
+    assert {row["g"] for row in shop.in_lake("t")} == {2, 4, 6, 8, 10}
+
+
 def test_keys_that_the_source_names(shop: Shop) -> None:
     shop.run(
         "CREATE TABLE t (a INT NOT NULL, v TEXT)", "ALTER TABLE t REPLICA IDENTITY FULL", "INSERT INTO t VALUES (1)"
