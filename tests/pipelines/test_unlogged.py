@@ -343,6 +343,31 @@ def test_a_slot_that_is_gone(
         assert lake.table(f"{name}.t").get(id=2).v == "later"  # type: ignore[union-attr]
 
 
+def test_what_statements_in_the_log_change_in_other_tables(shop: Shop) -> None:
+    """Children by foreign keys, and what triggers write, are read once more with the table that is named."""
+    shop.run(
+        "CREATE TABLE parent (id INT PRIMARY KEY, a INT)",
+        "CREATE TABLE child (id INT PRIMARY KEY, p INT,"
+        " FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE ON UPDATE CASCADE)",
+        *(f"INSERT INTO {table} SELECT seq, seq FROM seq_1_to_5" for table in ("parent", "child")),
+        "CREATE TABLE traced (id INT PRIMARY KEY, a INT)",
+        "CREATE TABLE trace (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
+        "INSERT INTO traced VALUES (1, 1), (2, 2)",
+        "CREATE TRIGGER traces AFTER UPDATE ON traced FOR EACH ROW INSERT INTO trace (v) VALUES (NEW.id)",
+    )
+    shop.follow()
+    shop.run(
+        "SET SESSION binlog_format = 'STATEMENT'",
+        "DELETE FROM parent WHERE id = 3",
+        "UPDATE parent SET id = 90 WHERE id = 4",
+    )
+    assert not shop.follow().set_aside
+    shop.check("parent", "child")
+    shop.run("SET SESSION binlog_format = 'STATEMENT'", "UPDATE traced SET a = 5")
+    assert not shop.follow().set_aside
+    shop.check("traced", "trace", "parent", "child")
+
+
 def test_sessions_that_log_statements(shop: Shop, mariadb: MariaDb) -> None:
     """Their tables are read once more; others, and rows of the same transaction, are read as ever."""
     columns = "(id INT PRIMARY KEY, v INT)"

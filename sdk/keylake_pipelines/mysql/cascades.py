@@ -7,7 +7,9 @@ The children are read once more when such a change of a parent comes in the log.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Set
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,6 +19,7 @@ from keylake_pipelines.mysql.server import Server, rows_of
 from keylake_pipelines.mysql.words import Name, Token, Words, words_of
 
 _RULES = ("CASCADE", "SET NULL", "SET DEFAULT")
+_SEES_TRIGGERS = re.compile(r"\b(?:TRIGGER|ALL PRIVILEGES)\b.* ON \*\.\*")
 
 
 @dataclass(frozen=True)
@@ -167,6 +170,16 @@ def cascades_of(server: Server, connection: Any, tables: Set[Name]) -> Cascades:
             keys += found
             todo += sorted({key.parent for key in found} & referring - seen - set(todo))
     return Cascades(tuple(keys))
+
+
+def may_have_triggers(server: Server, tables: Set[Name]) -> bool:
+    """Some of these tables have triggers, or nobody can know: the catalog shows them to users with TRIGGER alone."""
+    with server.asked("asking for its triggers"), closing(server.connect()) as connection:
+        grants = [str(row[0]) for row in rows_of(connection, "SHOW GRANTS")]
+        if not any(_SEES_TRIGGERS.search(each) for each in grants):
+            return True
+        statement = "SELECT DISTINCT event_object_schema, event_object_table FROM information_schema.triggers"
+        return not tables.isdisjoint(rows_of(connection, statement))
 
 
 def _definition(connection: Any, name: Name) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keylake.errors import DefinitionError, KeylakeError, SourceFailed
-from keylake_pipelines.mysql.cascades import Cascades, foreign_keys
+from keylake_pipelines.mysql.cascades import Cascades, foreign_keys, may_have_triggers
 from keylake_pipelines.mysql.differences import Outcome
 from keylake_pipelines.mysql.known import KnownTables
 from keylake_pipelines.mysql.maps import TableMap, WatchedTables, rows_event, table_map
@@ -348,19 +348,26 @@ class BinaryLog:
             current.rows = rows
 
     def _changes_unlogged(self, statement: str, database: str) -> None:
-        """A session has another binlog_format than ROW: the tables that it names are read once more.
+        """A session has another binlog_format than ROW: what its statement may have changed is read once more.
 
-        Where it names none, a function or a trigger may write to any table of the database.
+        That are the tables that it names, and their children by foreign keys. Where it names none, a function may write
+        to any table of the database, and a trigger to any table at all.
         """
         names = names_of(statement, database)
         known = self._tables.schemas().keys()
         refused = {each.table.parts for each in self._tables.refused()}
         found = known & names or {name for name in known if name[0] == database and not refused & names}
+        for name in names & self.cascades.parents:
+            children = self.cascades.changed(name, None) | self.cascades.changed(name, self.cascades.referenced(name))
+            found |= known & children
+        if known - found and may_have_triggers(self._server, names):
+            found |= known
         if found - self._told:
             self._told |= found
             LOG.warning(
                 "The log of %s has statements instead of rows: a session has another binlog_format than ROW. After each"
-                " of them %s is read once more. End that session.",
+                " of them %s is read once more: the tables that it names, and those that foreign keys and triggers may have"
+                " changed. End that session; a user with the right TRIGGER sees where there are no triggers.",
                 *(self._server.name, ", ".join(sorted(".".join(name) for name in found))),
             )
         self.stale |= found
