@@ -17,8 +17,11 @@ import keylake as kl
 from conftest import SEED
 from keylake.errors import DefinitionError
 from keylake_pipelines.mysql.log import BinaryLog
+from keylake_pipelines.mysql.source import MySqlSource
 from keylake_pipelines.mysql.starts import AtByte, AtGtids, AtTime, Start
 from keylake_pipelines.pipeline.opening import opened_source, started_from
+from keylake_pipelines.source.source import Step
+from keylake_pipelines.source.tables import TableCreated
 from pipelines.mariadb.applied import Applied
 from pipelines.mariadb.captured import source_of, taken
 from pipelines.mariadb.mysql_server import MySql
@@ -67,6 +70,58 @@ def test_random_transactions_and_statements(logged: MariaDb, number: int) -> Non
     assert not any("_" in table.split(".")[1] for table in applied.keys), "ghost tables never show"
     source.close()
     shop.close()
+
+
+def test_a_child_that_the_catalog_had_before_the_log_told_of_it(logged: MariaDb) -> None:
+    """Its rows went with those of a parent, of which the log has no word: they are gone also after a stop."""
+    logged.run("CREATE DATABASE between_runs", "CREATE TABLE between_runs.first (id INT PRIMARY KEY)")
+    positions: dict[str, int] = {}
+    with closing(source_of(logged, "between_runs")) as source:
+        source.begin(positions)
+        applied, known = Applied(source.schemas()), list(source.schemas())
+        taken(source, applied, positions)
+        logged.run(
+            "USE between_runs",
+            "CREATE TABLE parent (id INT PRIMARY KEY, a INT)",
+            "CREATE TABLE child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE)",
+            *(f"INSERT INTO {table} SELECT seq, seq FROM seq_1_to_5" for table in ("parent", "child")),
+            "REPLACE INTO parent VALUES (3, 33)",
+        )
+        source.begin(positions, known)
+        for step in log_alone(source):
+            applied.take(step)
+            positions.update(step.ends)
+            known += [change.schema for change in step.changes if isinstance(change, TableCreated)]
+        source.begin(positions, known)
+        taken(source, applied, positions)
+    assert [row["id"] for row in applied.rows("between_runs.child")] == [1, 2, 4, 5]
+
+
+def test_a_first_snapshot_is_read_from_its_beginning_when_a_parent_changed_before_a_stop(logged: MariaDb) -> None:
+    logged.run(
+        "CREATE DATABASE at_first",
+        "USE at_first",
+        "CREATE TABLE parent (id INT PRIMARY KEY, a INT)",
+        "CREATE TABLE child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE)",
+        *(f"INSERT INTO {table} SELECT seq, seq FROM seq_1_to_5" for table in ("parent", "child")),
+    )
+    positions: dict[str, int] = {}
+    with closing(source_of(logged, "at_first")) as source:
+        source.begin(positions)
+        applied, known = Applied(source.schemas()), source.schemas()
+        logged.run("DELETE FROM at_first.parent WHERE id = 3")
+        for step in log_alone(source):
+            applied.take(step)
+            positions.update(step.ends)
+        source.begin(positions, known)
+        taken(source, applied, positions)
+    assert [row["id"] for row in applied.rows("at_first.child")] == [1, 2, 4, 5]
+    assert [row["id"] for row in applied.rows("at_first.parent")] == [1, 2, 4, 5]
+
+
+def log_alone(source: MySqlSource) -> list[Step]:
+    """The steps of the log so far, none of which has rows of snapshots."""
+    return [step for _ in range(20) for step in source.poll(0, 0.1)]
 
 
 def numbers(server: MariaDb, database: str, rows: int) -> None:

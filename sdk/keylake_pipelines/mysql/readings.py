@@ -81,6 +81,11 @@ class Readings:
         gone = name in self._snapshots and self._tables.schema(name) is None
         return {self._snapshots.pop(name).partition: DONE} if gone else {}
 
+    def created(self, name: Name) -> dict[str, int]:
+        """A table was made in the log, which has all of its rows: it is not read, though the catalog had it before."""
+        before = self._snapshots.pop(name, None)
+        return {f"{'.'.join(name)}/snapshot": DONE} | ({} if before is None else {before.partition: DONE})
+
     def rename(self, name: Name, to: Name) -> dict[str, int]:
         """The positions of a new snapshot of a table that got another name while one was under way; else none."""
         before = self._snapshots.pop(name, None)
@@ -203,8 +208,13 @@ class Readings:
 
 
 def _since(partition: str) -> str:
-    """The name of the position that says since when rows may be gone that a snapshot does not find."""
-    return partition.replace("/snapshot@", "/since@")
+    """The name of the position that says since when rows may be gone that a snapshot does not find.
+
+    >>> _since("shop.orders/snapshot@17"), _since("shop.orders/snapshot")
+    ('shop.orders/since@17', 'shop.orders/since')
+    """
+    table, _, number = partition.rpartition("/snapshot")
+    return f"{table}/since{number}"
 
 
 def _told(snapshot: Snapshot) -> dict[str, int]:

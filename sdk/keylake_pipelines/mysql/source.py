@@ -319,7 +319,7 @@ class MySqlSource:
             ends |= readings.touch(name, transaction.end)
         for change in outcome.changes:
             if isinstance(change, TableCreated):
-                ends[f"{change.schema.table}/snapshot"] = DONE  # the log has all of its rows
+                ends |= readings.created(name_of(change.schema.table))
         ghosts = self._tables.ghosts()
         for name in ghosts.keys() - self._ghosts.keys():
             self._ghosts[name] = ends[f"{'.'.join(name)}{_GHOST}"] = begins

@@ -13,6 +13,7 @@ from keylake_pipelines.source.tables import (
     TableCreated,
     TableDropped,
     TableRenamed,
+    TableReread,
     TableTruncated,
 )
 
@@ -66,6 +67,13 @@ class Applied:
         table = str(change.table)
         if isinstance(change, TableTruncated):
             self._rows[table].clear()
+        elif isinstance(change, TableReread):
+            rows = self._rows[table]
+            self._rows[table] = {
+                key: values
+                for key, values in rows.items()
+                if max(version for version, _ in values.values()) >= change.version
+            }
         elif isinstance(change, TableDropped):
             for each in (self.keys, self.columns, self._rows, self._deleted):
                 each.pop(table)
