@@ -8,6 +8,7 @@ import pytest
 
 import keylake as kl
 from keylake._server.statements import TablePath
+from keylake._table.handle import Handle
 from keylake._triggers.trigger import Trigger, What
 from keylake._triggers.triggers import Triggers
 
@@ -18,7 +19,7 @@ class EachLook(Trigger):
     _kind: ClassVar[Any] = "trigger"
 
     def __init__(self, name: str, run: Callable[[Any], object], due: Callable[[], object] = lambda: None) -> None:
-        super().__init__(None, TablePath("ns.t"), name, run)  # type: ignore[arg-type]
+        super().__init__(Handle(None, TablePath("ns.t"), None), name, run)  # type: ignore[arg-type]
         self._asked = due
 
     def _at(self) -> int:
