@@ -5,6 +5,7 @@ import json
 import os
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,11 +19,11 @@ from integration.twin import fresh_name
 from keylake._triggers.steps import SqlStep
 from keylake_pipelines.files.source import FilesSource
 from keylake_pipelines.runner import state as state_module
-from keylake_pipelines.runner.control import resume, states, stop
+from keylake_pipelines.runner.control import resnapshot, resume, states, stop
 from keylake_pipelines.runner.loop import run
 from keylake_pipelines.runner.settings import AsTheyAre
 from keylake_pipelines.runner.steps import TableStep
-from keylake_pipelines.source.tables import SourceColumn, SourceSchema, TableCreated
+from keylake_pipelines.source.tables import SourceColumn, SourceSchema, SourceTable, TableCreated
 from pipelines.scripted import Changed, Log, found, settings, table
 
 
@@ -42,6 +43,33 @@ ORDERS = SourceSchema(
 PEOPLE = SourceSchema(
     table("shop.people"), (SourceColumn("id", LongType()), SourceColumn("name", StringType())), ("id",)
 )
+
+
+class Reread(Log):
+    """Notes which tables are to be read once more."""
+
+    def __init__(self, events: Sequence[Changed | TableCreated]) -> None:
+        super().__init__(events)
+        self.asked: list[str] = []
+
+    def reread(self, table: SourceTable) -> bool:
+        self.asked.append(str(table))
+        return True
+
+
+def test_what_is_to_be_read_once_more_is_asked_for_again_after_a_stop(lake: kl.Lake, namespace: str) -> None:
+    """A stop, or a kill, between the wish and the positions that say it loses nothing."""
+    log = Reread([TableCreated(ORDERS), Changed("shop.orders", {"id": 1, "total": 1})])
+    run(log, lake, settings(namespace, namespace))
+    resnapshot(lake, namespace, f"{namespace}.orders")
+    at_once = threading.Event()
+    at_once.set()
+    run(log, lake, settings(namespace, namespace), ending=at_once)
+    assert log.asked == ["shop.orders"]
+    run(log, lake, settings(namespace, namespace))
+    assert log.asked == ["shop.orders"] * 2
+    run(log, lake, settings(namespace, namespace))
+    assert log.asked == ["shop.orders"] * 2, "the positions of the run before say it"
 
 
 def test_files_of_several_tables(lake: kl.Lake, namespace: str, tmp_path: Path) -> None:

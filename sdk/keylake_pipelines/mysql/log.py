@@ -366,8 +366,8 @@ class BinaryLog:
             self._told |= found
             LOG.warning(
                 "The log of %s has statements instead of rows: a session has another binlog_format than ROW. After each"
-                " of them %s is read once more: the tables that it names, and those that foreign keys and triggers may have"
-                " changed. End that session; a user with the right TRIGGER sees where there are no triggers.",
+                " of them %s is read once more: the tables that it names, and those that foreign keys and triggers may"
+                " have changed. End that session; a user with the right TRIGGER sees where there are no triggers.",
                 *(self._server.name, ", ".join(sorted(".".join(name) for name in found))),
             )
         self.stale |= found

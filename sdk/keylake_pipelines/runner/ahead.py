@@ -29,15 +29,23 @@ class ReadAhead:
         self._ahead: Future[tuple[tuple[Step, ...], Lag]] | None = None
         self._lag: Lag | None = None  # after the poll whose steps were given
         self._kept: Mapping[str, int] | None = None  # positions that the source was not told
+        self._asked: set[str] = set()  # tables to read once more, of which no poll says that it is so
+        self._before: frozenset[str] = frozenset()  # those that were asked for before the poll ahead began
 
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         """Go on at these positions."""
         self._drop()
+        self._asked = set()
         self._call(self._source.begin, positions, schemas)
 
     def reread(self, table: SourceTable) -> bool:
         """Read all rows of a table once more."""
+        self._asked.add(str(table))
         return self._call(self._source.reread, table)
+
+    def owes(self, table: str) -> bool:
+        """The steps that were given do not say yet that a table is read once more, as was asked."""
+        return table in self._asked
 
     def schemas(self) -> tuple[SourceSchema, ...]:
         """The tables that the source has now."""
@@ -52,9 +60,12 @@ class ReadAhead:
         steps: tuple[Step, ...] = ()
         if ahead is not None:
             steps, self._lag = ahead.result()
+            self._asked -= self._before
         if not steps:  # now, after what was done since that poll
             steps, self._lag = self._call(self._read, most_rows, seconds)
+            self._asked.clear()
         if any(step.rows is not None and step.rows.num_rows for step in steps):
+            self._before = frozenset(self._asked)
             self._ahead = self._thread.submit(self._read, most_rows, seconds)
         return steps
 

@@ -53,7 +53,7 @@ def run(source: Source, lake: Lake, settings: RunSettings, *, ending: threading.
         ahead.close()
 
 
-def _begun(source: Source, lake: Lake, settings: RunSettings) -> Run:
+def _begun(source: ReadAhead, lake: Lake, settings: RunSettings) -> Run:
     """A run with what the table of pipelines has of the runs before it."""
     state = StateTable(lake, settings.state_namespace, settings.name)
     dead = DeadLetters(lake, settings.state_namespace, settings.name)

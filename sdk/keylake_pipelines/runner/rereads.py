@@ -4,7 +4,7 @@
 
 A keyed table with rows of several source tables does not say whose a row is. So all of them are read once more, and
 what is older than the first of these readings is removed after the last. What is known of readings under way is not
-kept: a run that was cut off asks for what is missing again.
+kept: a run that was cut off asks for what is missing again. What was asked for is kept until positions say it.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class Rereads:
                 "other tables, reads from the beginning."
             )
         self._asked[target].add(str(table))
+        self._state.asked.add(str(table))
         LOG.info("%s: %s is read once more", self._settings.name, table)
 
     def _sources(self, target: str) -> list[SourceSchema]:

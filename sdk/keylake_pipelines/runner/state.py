@@ -7,6 +7,7 @@
     partition  of the source   position
     table      source>target   target, schema, done: the last change of the source table that was made in the keyed one
     target     keyed table     aside: since where it is set aside; reason; state: gone, where its source is; wanted
+    reread     source table    position: 0 while it was asked for, and no position of the source says so yet
     check      keyed table     reason: which rows differ from those of the source, as a check while it runs has found
 
 A pipeline writes its rows under a counter, the offsets of a source that is called as the pipeline: of two processes
@@ -173,6 +174,7 @@ class StateTable:
         self.positions: dict[str, int] = {}
         self.tables: dict[Pair, TableState] = {}
         self.targets: dict[str, TargetState] = {}
+        self.asked: set[str] = set()  # source tables to read once more, of which no position says so yet
         self.pipeline: PipelineState | None = None
         self.table = opened(lake, namespace)
         self._written: dict[tuple[str, str], Mapping[str, object]] = {}
@@ -194,6 +196,8 @@ class StateTable:
                 case "target" if row["aside"] is not None:
                     gone = row["state"] == _GONE
                     self.targets[row["name"]] = TargetState(json.loads(row["aside"]), row["reason"], gone)
+                case "reread" if row["position"] is not None:
+                    self.asked.add(row["name"])
                 case "pipeline" if row["run"] is not None:  # which a wish alone does not have
                     self.pipeline = _pipeline(row)
                 case _:
@@ -309,6 +313,7 @@ class StateTable:
         rows: dict[tuple[str, str], Mapping[str, object]] = {
             ("partition", name): {"position": position} for name, position in self.positions.items()
         }
+        rows |= {("reread", name): {"position": 0} for name in self.asked}
         for (source, target), table in self.tables.items():
             schema = schema_to_json(table.schema)
             rows["table", f"{source}>{target}"] = {"target": target, "schema": schema, "done": json.dumps(table.done)}

@@ -9,7 +9,7 @@ import pytest
 from keylake_pipelines.runner.ahead import ReadAhead
 from keylake_pipelines.source.absence import SourceAway
 from keylake_pipelines.source.source import Lag, Step
-from pipelines.scripted import Changed, Log
+from pipelines.scripted import Changed, Log, table
 
 
 class Held(Log):
@@ -130,4 +130,19 @@ def test_an_error_of_a_poll_comes_when_its_steps_are_asked_for() -> None:
     log.away = False
     ahead.begin({"log": 0})
     assert ends(ahead.poll(2, 10)) == [2]
+    ahead.close()
+
+
+def test_a_poll_that_began_before_says_nothing_of_what_was_asked() -> None:
+    log = Held(4)
+    ahead = ReadAhead(log)
+    ahead.begin({})
+    assert ends(ahead.poll(2, 10)) == [2]
+    wait_for_polls(log, 2)
+    ahead.reread(table("t"))
+    assert ends(ahead.poll(2, 10)) == [4]
+    assert ahead.owes("t")
+    wait_for_polls(log, 3)
+    ahead.poll(2, 10)
+    assert not ahead.owes("t")
     ahead.close()

@@ -27,12 +27,14 @@ class Positions:
         state, settings = self._run.state, self._run.settings
         pipeline = state.pipeline
         assert pipeline is not None
-        moved = positions != state.positions
+        asked = {each for each in state.asked if self._run.source.owes(each)}
+        moved = (positions, asked) != (state.positions, state.asked)
         quiet = time.time() - pipeline.seen_at.timestamp()
         longest = _BETWEEN_PLACES if moved else min(_BETWEEN_SIGNS, settings.lease / 4)
         if written or self._told != self._outage.said or (ends and moved) or quiet > longest:
             self._told, failed = self._outage.said, self._run.steps.tell()
             state.positions = dict(positions)
+            state.asked = asked
             state.seen(
                 rounds=pipeline.rounds + 1,
                 rows=pipeline.rows + written,

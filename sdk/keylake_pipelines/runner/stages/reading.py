@@ -42,6 +42,9 @@ class Reading:
         source, state = self._run.source, self._run.state
         known = {name: each.schema for (name, _), each in state.tables.items()}
         source.begin(dict(state.positions), tuple(known.values()))
+        state.asked &= known.keys()
+        for name in state.asked:
+            source.reread(known[name].table)
         self._run.steps.register({target for _, target in state.tables})
         self._intake.begin(source.schemas())
         self.is_begun = True

@@ -54,6 +54,7 @@ class Requests:
                 asides.forget(name, run.source.schemas() or reading.offered())
             elif name in state.targets:
                 asides.resume(name, with_rows=wish == "resume")
+            state.write()  # what was asked of the source is there before the wish is gone
             state.heard(name)
         if self.is_for_all:
             state.heard("")

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from keylake_pipelines.runner.ahead import ReadAhead
 from keylake_pipelines.runner.dead_letters import DeadLetters
 from keylake_pipelines.runner.settings import RunSettings
 from keylake_pipelines.runner.state import StateTable
 from keylake_pipelines.runner.steps import Steps
-from keylake_pipelines.source.source import Lag, Source
+from keylake_pipelines.source.source import Lag
 
 if TYPE_CHECKING:
     from keylake.lake import Lake
@@ -28,7 +29,7 @@ def _unknown() -> Lag:
 class Run:
     """A run of a pipeline: its source, its lake and its state, the lag after the last poll, and rows so far."""
 
-    source: Source
+    source: ReadAhead
     lake: Lake
     settings: RunSettings
     state: StateTable
