@@ -233,8 +233,8 @@ class StateTable:
         if other is not None:
             state = replace(state, rounds=other.rounds, rows=other.rows, recent=other.recent)
         self.pipeline = state
+        self.write()  # before the wish is gone: who waits for a run that begins anew sees it, and not the one before
         self.table.update([{"pipeline": self.name, "kind": "pipeline", "name": "", "wanted": None}])
-        self.write()
         return state
 
     def heard(self, target: str, *, kind: str = "target") -> None:
