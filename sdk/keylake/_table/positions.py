@@ -38,6 +38,16 @@ class Positions:
         rows = self.session.call(Call.of(f"{self.kind}s", TablePath(self.path.name))).to_pylist()
         return {row["name"]: row["position"] for row in rows}
 
+    def at(self, name: str) -> int | None:
+        """The position of one reader; None where it has none."""
+        return self.all().get(name)
+
+    def forget(self, name: str) -> None:
+        """Take the position of one reader out of the table, if it has one."""
+        at = self.at(name)
+        if at is not None:
+            self.move(name, before=at, to=None)
+
     def move(self, name: str, *, to: int | None, before: int | None) -> None:
         """Move one from where it was; None stands for nowhere."""
         call = Call.of(f"move_{self.kind}", TablePath(self.path.name), name=name, from_position=before, to_position=to)

@@ -20,7 +20,7 @@ from keylake._table.changes import ChangeVerbs, Feed
 from keylake._table.handle import Handle
 from keylake._table.positions import Positions
 from keylake._triggers.commits import BEFORE_THE_FIRST, newer_commits
-from keylake._triggers.intervals import moment_of, start_micros
+from keylake._triggers.intervals import moment_of
 from keylake.errors import CommitConflict, DefinitionError, TableNotFound
 from keylake.results import CommitInfo
 
@@ -35,8 +35,9 @@ class Corrections:
     """The late rows of a trigger's intervals, by a position of its own in the commits of the table."""
 
     def __init__(self, handle: Handle, trigger: str, length: int, stream: str | None) -> None:
-        ordering = handle.as_now().spec.ordering
-        found = None if ordering is None else handle.as_now().spec.column(ordering).type
+        spec = handle.as_now().spec
+        ordering = spec.ordering
+        found = None if ordering is None else spec.column(ordering).type
         if not isinstance(found, TimestampType | TimestamptzType):
             said = "no ordering column" if found is None else f"the ordering column {ordering} of type {found}"
             raise DefinitionError(
@@ -59,25 +60,21 @@ class Corrections:
 
     def begin(self, first_end: int | None) -> None:
         """Begin at the commit with which the first interval was complete, or at the newest; a known one goes on."""
-        if self._name in self._positions.all():
+        if self._positions.at(self._name) is not None:
             return
         complete = None if first_end is None else self._complete_with(first_end)
         with contextlib.suppress(CommitConflict):  # another process made it known just now
-            self._positions.move(self._name, before=None, to=self.head() if complete is None else complete)
+            self._positions.move(
+                self._name, before=None, to=self._handle.newest_commit() if complete is None else complete
+            )
 
     def forget(self) -> None:
         """Take the position out of the table."""
-        at = self._positions.all().get(self._name)
-        if at is not None:
-            self._positions.move(self._name, before=at, to=None)
-
-    def head(self) -> int:
-        """The newest commit."""
-        return self._handle.newest_commit()
+        self._positions.forget(self._name)
 
     def position(self) -> int:
         """The commit up to which late rows were looked for."""
-        at = self._positions.all().get(self._name)
+        at = self._positions.at(self._name)
         if at is None:
             raise DefinitionError(
                 f"{self._handle.path} has no position {self._name!r} any more, from which late rows are looked for: "
@@ -132,7 +129,7 @@ class Corrections:
         versions = Feed(ChangeVerbs(self._handle)).appended(after=first, until=until, columns=["_merge_info"])
         start = f"_merge_info.version - pmod(_merge_info.version, {self._length}L) AS start"
         rows = versions.where(f"_merge_info.version < {closed}L").selectExpr(start).distinct().toArrow()
-        return {start_micros(each, self._length) for each in rows["start"].to_pylist()}
+        return set(rows["start"].to_pylist())
 
     @staticmethod
     def _is_long(commits: list[CommitInfo]) -> bool:

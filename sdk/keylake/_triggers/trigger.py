@@ -115,13 +115,11 @@ class Trigger:
 
     def forget(self) -> None:
         """Take the position out of the table."""
-        at = self._positions.all().get(self.name)
-        if at is not None:
-            self._positions.move(self.name, before=at, to=None)
+        self._positions.forget(self.name)
 
     def _begin(self, at: Callable[[], int]) -> int:
         """The position of the trigger, which is made known in the table at once if it is new."""
-        if self.name not in self._positions.all():
+        if self._positions.at(self.name) is None:
             with contextlib.suppress(CommitConflict):  # another process made it known just now
                 self._positions.move(self.name, before=None, to=at())
         return self._at()
@@ -131,7 +129,7 @@ class Trigger:
         return Positions(self._session, self._path, self._kind)
 
     def _at(self) -> int:
-        at = self._positions.all().get(self.name)
+        at = self._positions.at(self.name)
         if at is None:
             raise KeylakeError(
                 f"{self.table} has no position of trigger {self.name!r} any more: somebody removed it, or the table is "
@@ -144,7 +142,7 @@ class Trigger:
         try:
             self._positions.move(self.name, before=before, to=to)
         except (CommitConflict, TableNotFound):
-            if self._positions.all().get(self.name) == before:
+            if self._positions.at(self.name) == before:
                 raise
             return False
         return True
@@ -192,7 +190,9 @@ class EveryInterval(Trigger):
         if self._corrections is None:
             yield from super().fire()
             return
-        until = self._corrections.head()  # before the watermark is read, so that what these commits closed has been run
+        until = (
+            self._handle.newest_commit()
+        )  # before the watermark is read, so that what these commits closed has been run
         yield from super().fire()
         after = self._corrections.position()
         late = self._corrections.late(after, until, closed=self._at())
