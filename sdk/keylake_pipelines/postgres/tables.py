@@ -77,10 +77,10 @@ class StoredRows:
     A statement that rewrites a table gives it another file. A column that is added with a default rewrites nothing:
     the rows from before have its value all the same, `filled` then is another. So it is when a generated column, which
     is not published, becomes one of stored values. Either way the rows have values that the log does not tell of, and
-    are read again, as another partition of the source. `names` stands for the names
-    and types of columns: where they changed while nobody looked, rows are read again as they are now. A partition is
-    read as part of its table, from when it was attached on; what was read of it as a table of its own, or for a table
-    of another name, is another thing.
+    are read again, as another partition of the source. `names` stands for the names and types of columns: where they
+    changed while nobody looked, rows are read again as they are now. A partition is read as part of its table, from
+    when it was attached on; what was read of it as a table of its own, or for a table of another name, is another
+    thing.
     """
 
     table: int

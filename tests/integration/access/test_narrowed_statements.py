@@ -139,7 +139,7 @@ def test_plans_and_histories_have_no_rows_that_are_hidden(guarded: Guarded, rows
 
 
 @pytest.mark.slow
-@of_every("table", TABLES, today=1)
+@pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("seed", seeds(1, 4))
 def test_random_statements_change_the_part_of_their_rule(guarded: Guarded, table: str, seed: int) -> None:
     """The same as statements of the owner that say the condition of the rule themselves."""
