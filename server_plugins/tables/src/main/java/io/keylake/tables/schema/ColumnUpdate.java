@@ -165,6 +165,7 @@ final class ColumnUpdate {
       }
       return;
     }
+    TableDefinition.checkColumnName(name);
     NestedField there = column(name);
     if (there != null && !dropped.contains(there.fieldId())) {
       throw new KeylakeException(
@@ -216,6 +217,7 @@ final class ColumnUpdate {
     NestedField field = found(rename.path());
     String name = rename.name();
     if (rename.path().size() == 1) {
+      TableDefinition.checkColumnName(name);
       NestedField there = column(name);
       boolean isTaken =
           there != null

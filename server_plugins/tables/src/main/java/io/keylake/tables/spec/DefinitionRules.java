@@ -120,17 +120,19 @@ final class DefinitionRules {
   private static void checkColumns(Schema columns) {
     Map<String, String> seen = new HashMap<>();
     for (NestedField field : columns.columns()) {
-      String name = field.name();
-      String lower = name.toLowerCase(Locale.ROOT);
-      checkName("column", name, seen);
-      if (RESERVED_NAMES.contains(lower)
-          || RESERVED_PREFIXES.stream().anyMatch(lower::startsWith)) {
-        throw new KeylakeException(
-            DEFINITION,
-            "column name '%s' is reserved: it is one of Iceberg's metadata columns or begins with one of %s; rename it"
-                .formatted(name, RESERVED_PREFIXES));
-      }
-      checkType(name, field.type());
+      checkName("column", field.name(), seen);
+      checkNotReserved(field.name());
+      checkType(field.name(), field.type());
+    }
+  }
+
+  private static void checkNotReserved(String column) {
+    String lower = column.toLowerCase(Locale.ROOT);
+    if (RESERVED_NAMES.contains(lower) || RESERVED_PREFIXES.stream().anyMatch(lower::startsWith)) {
+      throw new KeylakeException(
+          DEFINITION,
+          "column name '%s' is reserved: it is one of Iceberg's metadata columns or begins with one of %s; rename it"
+              .formatted(column, RESERVED_PREFIXES));
     }
   }
 
@@ -184,6 +186,11 @@ final class DefinitionRules {
   }
 
   /** A name that Spark can tell from the others, and that stands for one column only. */
+  static void checkColumnName(String column) {
+    checkName("column", column, new HashMap<>());
+    checkNotReserved(column);
+  }
+
   private static void checkName(String what, String name, Map<String, String> seen) {
     checkDistinct(what, name, seen);
     if (name.contains(".") || !name.codePoints().allMatch(DefinitionRules::isPrintable)) {

@@ -36,6 +36,11 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
     DefinitionRules.check(spec, columns);
   }
 
+  /** Refuses a name that no column of a user may have, also that of a hidden column. */
+  public static void checkColumnName(String name) {
+    DefinitionRules.checkColumnName(name);
+  }
+
   /** Reads the full form of a spec, which carries the columns. */
   public static TableDefinition fromJson(String json) {
     JsonNode node = SpecJson.parse(json);
