@@ -39,10 +39,16 @@ Event: TypeAlias = Changed | TableChange
 
 
 class Log:
-    """Gives the events of a list; the number of an event is its offset in the partition "log"."""
+    """Gives the events of a list; the number of an event is its offset in the partition "log".
 
-    def __init__(self, events: Sequence[Event], schemas: Sequence[SourceSchema] = ()) -> None:
+    Changes come one in a step; `together`, those that follow each other come in one, as of a statement with several.
+    """
+
+    def __init__(
+        self, events: Sequence[Event], schemas: Sequence[SourceSchema] = (), *, together: bool = False
+    ) -> None:
         self.events = events
+        self._together = together
         self.written_to = 0
         self.polled = threading.Event()
         self._schemas = tuple(schemas)
@@ -62,18 +68,19 @@ class Log:
         while end < len(self.events) and end - begin < most_rows and isinstance(self.events[end], Changed):
             end += 1
         rows = rows_of(self.events, begin, end)
-        changes: tuple[TableChange, ...] = ()
-        if end < len(self.events) and end - begin < most_rows:
+        changes: list[TableChange] = []
+        while end < len(self.events) and end - begin - len(changes) < most_rows:
             change = self.events[end]
-            assert not isinstance(change, Changed)
-            changes = (change,)
+            if isinstance(change, Changed) or (changes and not self._together):
+                break
+            changes.append(change)
             end += 1
         self._next = end
         self.polled.set()
         if begin == end:
             threading.Event().wait(min(seconds, 0.05))
             return ()
-        return (Step(rows, {"log": end}, changes),)
+        return (Step(rows, {"log": end}, tuple(changes)),)
 
     def written(self, positions: Mapping[str, int]) -> None:
         self.written_to = positions["log"]

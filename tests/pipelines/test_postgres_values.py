@@ -350,6 +350,8 @@ def test_tables_that_cannot_be_followed(
     connection.execute("ALTER TABLE t ADD PRIMARY KEY (id)")
     connection.execute("ALTER TABLE t REPLICA IDENTITY NOTHING")
     assert "REPLICA IDENTITY DEFAULT" in why_not(source_of(postgres, postgres_database))
+    connection.execute('ALTER TABLE t REPLICA IDENTITY DEFAULT, ADD "ID" int')
+    assert "'id' and 'ID', which differ only in case" in why_not(source_of(postgres, postgres_database))
 
 
 def why_not(source: PostgresSource) -> str:

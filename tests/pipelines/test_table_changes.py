@@ -1,6 +1,7 @@
 """Changes of source tables, made between two batches, in each of the ways that a pipeline may be told."""
 
 import random
+from collections.abc import Sequence
 
 import pytest
 from pyiceberg.types import DoubleType, IcebergType, IntegerType, LongType, StringType
@@ -17,6 +18,7 @@ from keylake_pipelines.source.tables import (
     ColumnRenamed,
     SourceColumn,
     SourceSchema,
+    SourceTable,
     TableCreated,
     TableDropped,
     TableTruncated,
@@ -47,6 +49,18 @@ WIDENED: list[Event] = [ColumnModified(ORDERS, SourceColumn("a", LongType(), "ce
 DROPPED: list[Event] = [ColumnDropped(ORDERS, "c"), put(4, a=4)]
 AGAIN: list[Event] = [ColumnAdded(ORDERS, SourceColumn("c", StringType())), put(4, c="text")]
 ALL = [*ADDED, *RENAMED, *WIDENED, *DROPPED, *AGAIN]
+
+
+class Rereadable(Log):
+    """A source that is asked for all rows of its tables, and has none to give."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        super().__init__(events)
+        self.reread_tables: list[SourceTable] = []
+
+    def reread(self, table: SourceTable) -> bool:
+        self.reread_tables.append(table)
+        return True
 
 
 @pytest.fixture
@@ -152,10 +166,63 @@ def test_changes_in_any_order(lake: kl.Lake, namespace: str) -> None:
     events = drawn(draw, 60)
     at = draw.randrange(len(events))
     told = settings(namespace, namespace, rows=7, behaviour="evolve")
-    run(Log(events[:at]), lake, told)
-    run(Log(events), lake, told)
+    together = draw.random() < 0.5
+    run(Log(events[:at], together=together), lake, told)
+    run(Log(events, together=together), lake, told)
     orders = lake.table(f"{namespace}.orders")
     assert found(orders) == model(events)["shop.orders"]
+
+
+@pytest.mark.slow
+def test_many_columns_of_one_statement_are_one_change(lake: kl.Lake, namespace: str) -> None:
+    many = [SourceColumn(f"c{number}", IntegerType()) for number in range(300)]
+    added = [
+        ColumnAdded(ORDERS, each, "a" if number == 0 else many[number - 1].name) for number, each in enumerate(many)
+    ]
+    wider = [ColumnModified(ORDERS, SourceColumn(each.name, LongType())) for each in many[::2]]
+    fewer = [ColumnDropped(ORDERS, each.name) for each in many[1::2]]
+    events: list[Event] = [CREATED, put(1, a=1), *added, put(2, c0=1, c299=2), *wider, *fewer, put(3, c298=2**40)]
+    run(Log(events[:2], together=True), lake, settings(namespace, namespace, behaviour="evolve"))
+    orders = lake.table(f"{namespace}.orders")
+    entries = f"SELECT count(*) FROM {orders.name}.metadata_log_entries"
+    [[before]] = lake.spark.sql(entries).collect()
+    run(Log(events, together=True), lake, settings(namespace, namespace, behaviour="evolve"))
+    [[after]] = lake.spark.sql(entries).collect()
+    assert after - before <= 4, "two changes, and two commits of rows"
+    orders = lake.table(orders.name)
+    assert orders.spec.column_names == ("id", "a", *(each.name for each in many[::2]), "b")
+    assert found(orders) == model(events)["shop.orders"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("behaviour", ["try_evolve", "lenient", "evolve"])
+def test_one_column_of_many_that_cannot_be_added(lake: kl.Lake, namespace: str, behaviour: str) -> None:
+    """The others are there, but where the first that cannot be sets the table aside, as at a start."""
+    names = ("c", "x.y", "d")
+    events: list[Event] = [CREATED, put(1, a=1), *(ColumnAdded(ORDERS, SourceColumn(n, LongType())) for n in names)]
+    told = settings(namespace, namespace, behaviour=behaviour)
+    report = run(Log([*events, put(2, c=1, d=2, **{"x.y": 3})], together=True), lake, told)
+    orders = lake.table(f"{namespace}.orders")
+    if behaviour == "evolve":
+        assert report.set_aside == (orders.name,)
+        [said] = next(each for each in states(lake) if each.name == namespace).set_aside.values()
+        assert "Column 'x.y' has a dot in its name" in said
+        assert orders.spec.column_names == ("id", "a", "b", "c")
+    else:
+        assert not report.set_aside
+        assert found(orders) == {1: {"id": 1, "a": 1}, 2: {"id": 2, "c": 1, "d": 2}}
+
+
+@pytest.mark.slow
+def test_a_column_that_cannot_follow_is_no_trouble_of_later_changes(lake: kl.Lake, namespace: str) -> None:
+    """A renamed column has the values of all rows, as if the refused change had not been: they are read once more."""
+    told = settings(namespace, namespace)
+    text = ColumnModified(ORDERS, SourceColumn("a", StringType()))
+    events: list[Event] = [CREATED, put(1, a=1, b="x"), text, ColumnRenamed(ORDERS, "b", "c"), put(2, a=2, c="y")]
+    source = Rereadable(events)
+    run(source, lake, told)
+    assert source.reread_tables == [ORDERS]
+    assert found(lake.table(f"{namespace}.orders"))[2] == {"id": 2, "a": 2, "c": "y"}
 
 
 def drawn(random: random.Random, count: int) -> list[Event]:

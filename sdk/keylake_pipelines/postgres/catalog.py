@@ -141,6 +141,7 @@ class Looks:
             for _, at, column, type_, modifier, dimensions, about, unpublished in attributes
             if not unpublished
         )
+        _check_case(shown, [each.name for each in columns])
         wanted = self._keys.get(shown)
         if wanted is not None:
             if identity != "f":
@@ -184,6 +185,17 @@ class Looks:
         if (type_, modifier) == (column.type, column.modifier):
             return column.form.json
         return form_of(type_, modifier, 0, self._types).json
+
+
+def _check_case(table: str, columns: Sequence[str]) -> None:
+    seen: dict[str, str] = {}
+    for name in columns:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise DefinitionError(
+                f"Table {table} has the columns {other!r} and {name!r}, which differ only in case; Spark cannot tell "
+                "them apart. Rename one, or leave the table out."
+            )
 
 
 def _rows(connection: Connection, query: LiteralString, arguments: Any = None) -> list[Any]:

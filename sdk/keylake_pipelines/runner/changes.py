@@ -14,6 +14,7 @@ Tables that are created are created always, and another key is followed by none:
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -95,10 +96,33 @@ class Changes:
         assert known is not None
         then = after_change(known.schema, change)
         self._evolve(made, target.table, known.schema, then)
-        self._state.tables.pop((str(table_of(change)), target.table), None)
-        if not isinstance(change, TableDropped):
+        self._keep(made, target.table, known, then)
+
+    def make_together(self, run: Sequence[Made], target: str) -> bool:
+        """Make changes of columns as one change of a keyed table; false where one of them cannot be made.
+
+        Nothing is made then, and each has to be made alone: what was wrong with one is told of this one.
+        """
+        known = self._known(run[0].change, target)
+        if known is None or self._settings.behaviour == "exception":
+            return False
+        then = functools.reduce(after_change, (made.change for made in run), known.schema)
+        if self._settings.behaviour == "ignore":
+            for made in run:
+                LOG.info("%s: %s; %s stays as it is", self._settings.name, _told(made.change), target)
+        else:
+            try:
+                self._alter([made.change for made in run], target, known.schema, then)
+            except (SchemaMismatch, DefinitionError, Unsupported):
+                return False
+        self._keep(run[-1], target, known, then)
+        return True
+
+    def _keep(self, made: Made, target: str, known: TableState, then: SourceSchema) -> None:
+        self._state.tables.pop((str(table_of(made.change)), target), None)
+        if not isinstance(made.change, TableDropped):
             done = {**known.done, **{partition: (end, made.number) for partition, end in made.ends.items()}}
-            self._state.tables[str(then.table), target.table] = TableState(then, done)
+            self._state.tables[str(then.table), target] = TableState(then, done)
         self._state.write()
 
     def strands(self, change: TableChange, target: str) -> bool:
@@ -244,29 +268,33 @@ class Changes:
             case TableRenamed():
                 pass  # both names belong to one keyed table
             case _:
-                self._alter(change, target, before, then)
+                self._alter([change], target, before, then)
 
-    def _alter(self, change: TableChange, target: str, before: SourceSchema, then: SourceSchema) -> None:
+    def _alter(self, changes: Sequence[TableChange], target: str, before: SourceSchema, then: SourceSchema) -> None:
+        """Change the columns of a keyed table; of several changes all, or none."""
+        first, told = changes[0], "; ".join(map(_told, changes))
         shaped = self._settings.shaping.schema(then)
-        old = {column.name.lower(): column.name for column in self._settings.shaping.schema(before).columns}
+        known = {column.name.lower(): column for column in self._settings.shaping.schema(before).columns}
+        old = {lower: column.name for lower, column in known.items()}
         new = {column.name.lower() for column in shaped.columns}
         renamed: dict[str, str] = {}
-        if isinstance(change, ColumnRenamed) and change.name.lower() in old.keys() - new and change.to.lower() in new:
-            renamed = {change.name: change.to}
+        if isinstance(first, ColumnRenamed) and first.name.lower() in old.keys() - new and first.to.lower() in new:
+            renamed = {first.name: first.to}
         gone = [name for lower, name in old.items() if lower not in new and name not in renamed]
         lenient = self._settings.behaviour == "lenient"
-        others = [column.name for each in self._sharing(target, str(table_of(change))) for column in each.columns]
+        others = [column.name for each in self._sharing(target, str(table_of(first))) for column in each.columns]
         spec = self._targets.spec(target)
-        words = alteration(shaped, spec, dropped=gone, renamed=renamed, others=others, keep=lenient)
-        told = _told(change)
-        if words:
+        only = [column.name for column in shaped.columns if known.get(column.name.lower()) != column]
+        words = alteration(shaped, spec, dropped=gone, renamed=renamed, others=others, only=only, keep=lenient)
+        if words and not (words.refused and len(changes) > 1):
             self._targets.alter(target, words)
             LOG.info("%s: %s; so has %s", self._settings.name, told, target)
         if words.refused:
             raise SchemaMismatch("; ".join(words.refused))
         # A column of the new name has no values of the old one, and one that stayed has those of before it was dropped.
         has = {column.name.lower() for column in spec.columns}
-        stayed = isinstance(change, ColumnAdded) and change.column.name.lower() in has and not others
+        added = {change.column.name.lower() for change in changes if isinstance(change, ColumnAdded)}
+        stayed = added & has and not others
         if lenient and (renamed.keys() - words.rename.keys() or stayed):
             try:
                 self._rereads.ask(target)

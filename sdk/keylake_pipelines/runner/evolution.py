@@ -9,7 +9,7 @@ What the keyed table has already is left out, so that a change that is seen twic
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from pyiceberg.types import (
@@ -51,6 +51,45 @@ class Made:
 def table_of(change: TableChange) -> SourceTable:
     """The source table that changes."""
     return change.schema.table if isinstance(change, TableCreated) else change.table
+
+
+def runs(changes: Iterable[Made]) -> Iterator[list[Made]]:
+    """Changes in their order, those together that may be one change of a keyed table.
+
+    These are columns of one source table that are added, dropped or modified, each once, one behind the other: a
+    statement may name hundreds.
+
+    >>> from keylake_pipelines.source.tables import SourceTable
+    >>> orders = SourceTable(("shop", "orders"))
+    >>> changes = [ColumnDropped(orders, "a"), ColumnDropped(orders, "b"), ColumnDropped(orders, "A")]
+    >>> [len(run) for run in runs(Made(change, {}, number) for number, change in enumerate(changes))]
+    [2, 1]
+    """
+    run: list[Made] = []
+    names: set[str] = set()
+    for made in changes:
+        name = _column_of(made.change)
+        if run and (name is None or name in names or table_of(made.change) != table_of(run[0].change)):
+            yield run
+            run, names = [], set()
+        run.append(made)
+        if name is None:
+            yield run
+            run = []
+        else:
+            names.add(name)
+    if run:
+        yield run
+
+
+def _column_of(change: TableChange) -> str | None:
+    match change:
+        case ColumnAdded(column=column) | ColumnModified(column=column):
+            return column.name.lower()
+        case ColumnDropped(name=name):
+            return name.lower()
+        case _:
+            return None
 
 
 def after_change(schema: SourceSchema, change: TableChange) -> SourceSchema:
@@ -110,10 +149,12 @@ def alteration(
     dropped: Collection[str] = (),
     renamed: Mapping[str, str] | None = None,
     others: Collection[str] = (),
+    only: Collection[str] | None = None,
     keep: bool = False,
 ) -> Alteration:
     """The alteration of a keyed table after which rows of this schema fit.
 
+    With `only`, other columns stay as they are: one that could not follow before would be refused once more.
     `dropped` and `renamed` are what the change says of columns; `others` are columns that other source tables of the
     keyed table have, which stay. With `keep`, columns are added only: none is dropped or renamed, but for those of the
     key, which no row lacks.
@@ -142,22 +183,25 @@ def alteration(
     after: dict[str, str | None] = {}
     refused: list[str] = []
     previous: str | None = None
+    named = None if only is None else {name.lower() for name in only}
     for column in then.columns:
         found = have.get(column.name.lower())
-        if found is None:
+        if named is not None and column.name.lower() not in named:
+            previous = previous if found is None else back.get(found.name, found.name)
+        elif found is None:
             add[column.name] = column.type
             after |= {} if previous is None else {column.name: previous}
             comment |= {column.name: column.comment} if column.comment else {}
-            previous = None  # names are those before the change, so that what follows a new column is added at the end
-            continue
-        name = previous = back.get(found.name, found.name)
-        if not holds(found.type, column.type):
-            if widens(found.type, column.type) and found.name not in there.key:
-                widen[name] = column.type
-            else:
-                refused.append(_cannot(there, found.name, found.type, column))
-        if column.comment and column.comment != found.doc:
-            comment[name] = column.comment
+            previous = column.name
+        else:
+            name = previous = back.get(found.name, found.name)
+            if not holds(found.type, column.type):
+                if widens(found.type, column.type) and found.name not in there.key:
+                    widen[name] = column.type
+                else:
+                    refused.append(_cannot(there, found.name, found.type, column))
+            if column.comment and column.comment != found.doc:
+                comment[name] = column.comment
     drop = [have[name.lower()].name for name in dropped if name.lower() in have and name.lower() not in kept]
     return Alteration(add, () if keep else tuple(drop), rename, widen, comment, after, tuple(refused))
 

@@ -131,7 +131,10 @@ class Targets:
         return True
 
     def alter(self, name: str, words: Alteration) -> None:
-        """Change the columns of a table."""
+        """Change the columns of a table; new ones are refused as those of a new table would be."""
+        spec = self.spec(name)
+        new = [kl.Column(each, type_) for each, type_ in words.add.items()]
+        kl.TableSpec.of([*map(spec.column, spec.key), *new], name=name, key=spec.key, versions="explicit", buckets=1)
         self._open(name).table.alter(
             add=words.add or None,
             drop=list(words.drop) or None,

@@ -57,7 +57,8 @@ class Shop:
 
     def in_source(self, table: str) -> list[dict[str, object]]:
         names = self.columns(table)
-        cursor = self.connection.execute(f"SELECT {', '.join(names)} FROM {table}".encode())
+        quoted = ", ".join(f'"{name}"' for name in names)
+        cursor = self.connection.execute(f"SELECT {quoted} FROM {table}".encode())
         return self._shown([dict(zip(names, row, strict=True)) for row in cursor])
 
     def in_lake(self, table: str) -> list[dict[str, object]]:

@@ -10,13 +10,13 @@ A change ends the batch of its keyed table, which is written first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from keylake.errors import BadRows
-from keylake_pipelines.runner.evolution import Made, table_of
+from keylake_pipelines.runner.evolution import Made, runs, table_of
 from keylake_pipelines.runner.stages.batch import Batch
 from keylake_pipelines.runner.stages.run import Run
 from keylake_pipelines.runner.stages.writing import Writing
@@ -57,8 +57,9 @@ class Intake:
         for partition, end in step.ends.items():
             state.check_grows(partition, end)
             self._batch.reach(partition, end)
-        for number, change in enumerate(self._writing.changes.unrenamed(step.changes)):
-            self._change(Made(change, step.ends, number))
+        changes = self._writing.changes.unrenamed(step.changes)
+        for run in runs(Made(change, step.ends, number) for number, change in enumerate(changes)):
+            self._change(run)
         return int(rows.num_rows)
 
     def _wait(self, name: str, rows: pa.Table, *, bad: bool = False) -> None:
@@ -88,12 +89,14 @@ class Intake:
             self._writing.asides.add(target, since, BadRows(str(rows["error"][0])))
         self._run.keep(target, rows, None)
 
-    def _change(self, made: Made) -> None:
-        """Make a change in each keyed table of its source table, behind the rows that came before it."""
-        change, writing = made.change, self._writing
+    def _change(self, run: Sequence[Made]) -> None:
+        """Make changes of a source table in each of its keyed tables, behind the rows that came before them."""
+        change, writing = run[0].change, self._writing
         if isinstance(change, TableCreated):
             self._offered[str(change.schema.table)] = change.schema
         for target in self._run.settings.shaping.targets(table_of(change)):
-            if not writing.changes.is_done(made, target.table, aside=writing.asides.keeps(target.table)):
+            aside = writing.asides.keeps(target.table)
+            to_do = [made for made in run if not writing.changes.is_done(made, target.table, aside=aside)]
+            if to_do:
                 writing.write([target.table])
-                writing.make(made, target)
+                writing.make_all(to_do, target)

@@ -9,7 +9,7 @@ What is known of the tables holds since the positions that were kept, and is loo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
@@ -57,6 +57,13 @@ class Writing:
         self.targets.prepare((target, shaping.schema(schema)) for target, schema in readable)
         for target, schema in new:
             self.make(Made(TableCreated(schema), {}, 0), target)
+
+    def make_all(self, run: Sequence[Made], target: Target) -> None:
+        """Make changes in a keyed table: those of several columns as one, where each of them can be made."""
+        together = len(run) > 1 and target.table not in self._run.state.targets
+        if not (together and self.changes.make_together(run, target.table)):
+            for made in run:
+                self.make(made, target)
 
     def make(self, made: Made, target: Target) -> None:
         """Make a change in a keyed table, or set the table aside; the changes of one that is aside are kept."""
