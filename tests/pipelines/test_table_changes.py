@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from pyiceberg.types import DoubleType, IcebergType, IntegerType, LongType, StringType
+from pyiceberg.types import BinaryType, DoubleType, IcebergType, IntegerType, LongType, StringType
 
 import keylake as kl
 from integration.random_runs import FIRST
@@ -54,8 +54,8 @@ ALL = [*ADDED, *RENAMED, *WIDENED, *DROPPED, *AGAIN]
 class Rereadable(Log):
     """A source that is asked for all rows of its tables, and has none to give."""
 
-    def __init__(self, events: Sequence[Event]) -> None:
-        super().__init__(events)
+    def __init__(self, events: Sequence[Event], schemas: Sequence[SourceSchema] = ()) -> None:
+        super().__init__(events, schemas)
         self.reread_tables: list[SourceTable] = []
 
     def reread(self, table: SourceTable) -> bool:
@@ -217,12 +217,64 @@ def test_one_column_of_many_that_cannot_be_added(lake: kl.Lake, namespace: str, 
 def test_a_column_that_cannot_follow_is_no_trouble_of_later_changes(lake: kl.Lake, namespace: str) -> None:
     """A renamed column has the values of all rows, as if the refused change had not been: they are read once more."""
     told = settings(namespace, namespace)
-    text = ColumnModified(ORDERS, SourceColumn("a", StringType()))
-    events: list[Event] = [CREATED, put(1, a=1, b="x"), text, ColumnRenamed(ORDERS, "b", "c"), put(2, a=2, c="y")]
+    dotted = ColumnAdded(ORDERS, SourceColumn("x.y", StringType()))
+    events: list[Event] = [CREATED, put(1, a=1, b="x"), dotted, ColumnRenamed(ORDERS, "b", "c"), put(2, a=2, c="y")]
     source = Rereadable(events)
     run(source, lake, told)
     assert source.reread_tables == [ORDERS]
     assert found(lake.table(f"{namespace}.orders"))[2] == {"id": 2, "a": 2, "c": "y"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("behaviour", ["evolve", "lenient"])
+def test_a_column_of_another_type_sets_its_table_aside(lake: kl.Lake, namespace: str, behaviour: str) -> None:
+    """Also one that was dropped and added again where it stays: its rows would be read as if nothing had changed."""
+    told = settings(namespace, namespace, behaviour=behaviour)
+    created = TableCreated(schema(id=LongType(), a=BinaryType(), b=IntegerType()))
+    events: list[Event] = [created, put(1, a="AAAA", b=1), ColumnModified(ORDERS, SourceColumn("a", StringType()))]
+    events.append(put(1, a="abcd"))
+    name = f"{namespace}.orders"
+    assert run(Rereadable(events), lake, told).set_aside == (name,)
+    assert found(lake.table(name)) == {1: {"id": 1, "a": bytes(3), "b": 1}}
+    resnapshot(lake, namespace, name)
+    offered = [schema(id=LongType(), a=StringType(), b=IntegerType())]
+    again = Rereadable(events, offered)
+    assert run(again, lake, told).set_aside == (name,)
+    assert again.reread_tables == []
+    [said] = next(each for each in states(lake) if each.name == namespace).set_aside.values()
+    assert f"keylake retype {name} a string" in said
+
+
+@pytest.mark.slow
+def test_a_rename_in_one_of_two_source_tables(lake: kl.Lake, namespace: str) -> None:
+    """The column stays as long as the other has it; the new one gets its values by another reading of the rows."""
+    other = SourceSchema(table("old.orders"), CREATED.schema.columns, ("id",))
+    events: list[Event] = [CREATED, TableCreated(other), put(1, b="x"), Changed("old.orders", {"id": 2, "b": "y"})]
+    first = Rereadable([*events, ColumnRenamed(ORDERS, "b", "c")])
+    told = settings(namespace, namespace, behaviour="evolve")
+    run(first, lake, told)
+    assert set(first.reread_tables) == {ORDERS, other.table}
+    assert lake.table(f"{namespace}.orders").spec.column_names == ("id", "a", "c", "b")
+    second = Rereadable([*events, ColumnRenamed(ORDERS, "b", "c"), ColumnRenamed(other.table, "b", "c")])
+    run(second, lake, told)
+    assert other.table in second.reread_tables
+    assert lake.table(f"{namespace}.orders").spec.column_names == ("id", "a", "c")
+
+
+@pytest.mark.slow
+def test_a_change_that_was_made_by_hand(lake: kl.Lake, namespace: str) -> None:
+    told = settings(namespace, namespace, behaviour="exception")
+    events: list[Event] = [CREATED, put(1, a=1, b="x"), ColumnAdded(ORDERS, SourceColumn("c", LongType()))]
+    events += [put(2, c=2), ColumnDropped(ORDERS, "b"), TableTruncated(ORDERS), put(3, a=3)]
+    run(Log(events[:2]), lake, told)
+    orders = lake.table(f"{namespace}.orders")
+    by_hand = (lambda: orders.alter(add={"c": LongType()}), lambda: orders.alter(drop="b"))
+    for change in (*by_hand, lambda: orders.overwrite([], version=9)):
+        with pytest.raises(kl.SchemaMismatch, match="by hand"):
+            run(Log(events), lake, told)
+        change()
+    run(Log(events), lake, told)
+    assert found(lake.table(orders.name)).keys() == {3}
 
 
 def drawn(random: random.Random, count: int) -> list[Event]:

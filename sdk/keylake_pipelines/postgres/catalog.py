@@ -39,6 +39,13 @@ _TABLES = """
 _LABELS = """
     SELECT enumtypid::int8, oid::int8, enumlabel FROM pg_enum ORDER BY 1, 2"""
 
+_PARTS = """
+    SELECT t.oid::int8, a.atttypid::int8, a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
+    FROM pg_type t JOIN pg_class c ON c.oid = t.typrelid JOIN pg_attribute a ON a.attrelid = c.oid
+    WHERE c.relkind = 'c' AND a.attnum > 0 AND NOT a.attisdropped
+    UNION ALL SELECT rngtypid::int8, rngsubtype::int8, '' FROM pg_range
+    UNION ALL SELECT rngmultitypid::int8, rngsubtype::int8, '' FROM pg_range
+    ORDER BY 1"""
 _COLUMNS = """
     SELECT a.attrelid::int8, a.attnum, a.attname, a.atttypid::int8, a.atttypmod, a.attndims,
            coalesce(col_description(a.attrelid, a.attnum), ''), a.attisdropped OR a.attgenerated <> ''
@@ -81,6 +88,7 @@ class Looks:
         self._as_text = frozenset(as_text)
         self._types: dict[int, PostgresType] = {}
         self._labels: dict[int, tuple[tuple[int, str], ...]] = {}  # of enums, with their numbers
+        self._parts: dict[int, tuple[tuple[int, str], ...]] = {}  # types inside of composite types and ranges
         self.names: dict[int, dict[int, frozenset[str]]] = {}  # of columns, that looks have seen, by table and number
         self._seen: dict[int, float] = {}  # since when, tables that cannot be read
 
@@ -99,6 +107,8 @@ class Looks:
                 self._types = {row[0]: PostgresType(*row) for row in _rows(connection, _TYPES)}
             labels = groupby(_rows(connection, _LABELS), key=lambda row: row[0])
             self._labels = {type_: tuple((row[1], row[2]) for row in rows) for type_, rows in labels}
+            parts = groupby(_rows(connection, _PARTS), key=lambda row: row[0])
+            self._parts = {type_: tuple((row[1], row[2]) for row in rows) for type_, rows in parts}
             of_tables = {table: list(rows) for table, rows in groupby(columns, key=lambda row: row[0])}
             stored = _rows(connection, _ROWS, {"tables": numbers})
         tables: dict[int, Table] = {}
@@ -175,10 +185,16 @@ class Looks:
         return form_of(type_, modifier, dimensions, self._types) if self._as_text.isdisjoint(names) else TEXT
 
     def _labels_of(self, type_: int) -> tuple[tuple[int, str], ...]:
-        """The labels of an enum, also of one in an array or a domain."""
+        """The labels of an enum, also of one in an array, a domain, a range or a composite type.
+
+        What a composite type is made of is a label, too: its texts are others when an attribute comes or goes.
+        """
         while (found := self._types.get(type_)) is not None and (below := found.element or found.base):
             type_ = below
-        return self._labels.get(type_, ())
+        parts = self._parts.get(type_, ())
+        made_of = ", ".join(text for _, text in parts if text)
+        own = self._labels.get(type_, ()) + (((type_, made_of),) if made_of else ())
+        return own + tuple(label for part, _ in parts for label in self._labels_of(part))
 
     def logged_json(self, column: Column, type_: int, modifier: int) -> object:
         """The form that makes JSON of a value as the log had it; the column may have had another type then."""

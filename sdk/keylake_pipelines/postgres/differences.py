@@ -165,6 +165,9 @@ def changed_meanwhile(
     ]
     for name in sorted(schemas.keys() & tables.keys()):
         renames = _renamed_meanwhile(schemas[name], tables[name])
+        there = {each.name for each in tables[name].columns}
+        names = [each.name for each in schemas[name].columns]
+        found += [ColumnDropped(name, each) for each in names if renames.get(each, each) not in there]
         found += _renamed(tables[name], renames)
         if {renames.get(each, each) for each in schemas[name].key} != set(tables[name].key_names):
             found.append(KeyChanged(name, tables[name].key_names))

@@ -41,7 +41,8 @@ class Rereads:
     def replaced(self, catalog: Catalog, read: Mapping[str, int], known: Iterable[SourceSchema]) -> set[int]:
         """Tables that have the name of another one, whose rows were read last under it, and would stay.
 
-        And those that have a name of before again, under which their keyed table is not any more.
+        And those that have a name of before again, under which their keyed table is not any more. And those with an
+        enum in their key that are read again, since they have changed: under another label a row has another key.
         """
         newest = newest_tables(read)
         stored = [each for rows in catalog.rows.values() for each in rows]
@@ -49,6 +50,16 @@ class Rereads:
         names = {each.table for each in known}
         read_before = {each.table for each in stored if each.partition in read}
         found |= {each for each in read_before if names and catalog.tables[each].name not in names}
+        by_label = {
+            number
+            for number, each in catalog.tables.items()
+            if any(c.labels for c in each.columns if c.number in each.key)
+        }
+        found |= {
+            each.table
+            for each in stored
+            if each.table in by_label and each.partition not in read and newest.get(each.of) == each.table
+        }
         return {each for each in found if self._since.get(each, 0) <= self._gone.get(each, 0)}
 
     def applied(self, catalog: Catalog) -> Catalog:

@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyiceberg.types import StringType
 
 from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch, Unsupported
-from keylake_pipelines.runner.evolution import Made, after_change, alteration, holds, table_of
+from keylake_pipelines.runner.evolution import Alteration, Made, after_change, alteration, holds, table_of
 from keylake_pipelines.runner.rereads import Rereads
 from keylake_pipelines.runner.settings import RunSettings, Target
 from keylake_pipelines.runner.state import StateTable, TableState
@@ -206,6 +206,8 @@ class Changes:
                 f"{target.table} lacks columns that {schema.table} has, {', '.join(words.add) or 'or wider types'}, "
                 f"and schema.change.behavior is {self._settings.behaviour}. Add them with alter, or use evolve."
             )
+        if words.unlike and self._settings.rereads:  # a database, whose columns are of the types that they say
+            raise SchemaMismatch("; ".join(words.unlike))
         if words:
             self._targets.alter(target.table, words)
         self._state.tables[str(schema.table), target.table] = TableState(schema)
@@ -222,6 +224,8 @@ class Changes:
             self._refuse_key(target, before, then)
             return
         if behaviour == "exception":
+            if self._is_there(made.change, target, before, then):
+                return
             raise SchemaMismatch(
                 f"{told}, and schema.change.behavior is exception. Change {target} by hand, or use evolve."
             )
@@ -233,7 +237,7 @@ class Changes:
         try:
             self._change(made, target, before, then)
         except (SchemaMismatch, DefinitionError, Unsupported) as error:
-            if behaviour == "evolve":
+            if behaviour == "evolve" or (behaviour == "lenient" and isinstance(error, _OtherType)):
                 raise SchemaMismatch(f"{told}, and {target} cannot follow: {error}") from error
             LOG.warning("%s: %s, and %s goes on without it: %s", self._settings.name, told, target, error)
 
@@ -272,7 +276,37 @@ class Changes:
 
     def _alter(self, changes: Sequence[TableChange], target: str, before: SourceSchema, then: SourceSchema) -> None:
         """Change the columns of a keyed table; of several changes all, or none."""
-        first, told = changes[0], "; ".join(map(_told, changes))
+        told = "; ".join(map(_told, changes))
+        spec = self._targets.spec(target)
+        words = self._words(changes, target, before, then)
+        if words and not (words.refused and len(changes) > 1):
+            self._targets.alter(target, words)
+            LOG.info("%s: %s; so has %s", self._settings.name, told, target)
+        if words.refused:
+            raise _OtherType("; ".join(words.refused))
+        # A column of the new name has no values of the old one, and one that stayed has those of before it was dropped.
+        has = {column.name.lower() for column in spec.columns}
+        added = {change.column.name.lower() for change in changes if isinstance(change, ColumnAdded)}
+        stayed = added & has and not self._sharing(target, str(table_of(changes[0])))
+        if words.copied or stayed:
+            try:
+                self._rereads.ask(target)
+            except Unsupported as error:
+                LOG.warning("%s: %s, and rows of %s from before stay: %s", self._settings.name, told, target, error)
+
+    def check_types(self, target: str, before: SourceSchema, then: SourceSchema) -> None:
+        """Refuse columns that have another type than was known, and that the keyed table cannot follow.
+
+        Some values would be read as if nothing had changed: text as base64, or without the zeros before a number.
+        """
+        if self._targets.is_there(target) and (refused := self._words((), target, before, then).refused):
+            raise SchemaMismatch("; ".join(refused))
+
+    def _words(
+        self, changes: Sequence[TableChange], target: str, before: SourceSchema, then: SourceSchema
+    ) -> Alteration:
+        """What changes of columns need in a keyed table."""
+        first = next(iter(changes), None)
         shaped = self._settings.shaping.schema(then)
         known = {column.name.lower(): column for column in self._settings.shaping.schema(before).columns}
         old = {lower: column.name for lower, column in known.items()}
@@ -280,26 +314,26 @@ class Changes:
         renamed: dict[str, str] = {}
         if isinstance(first, ColumnRenamed) and first.name.lower() in old.keys() - new and first.to.lower() in new:
             renamed = {first.name: first.to}
-        gone = [name for lower, name in old.items() if lower not in new and name not in renamed]
-        lenient = self._settings.behaviour == "lenient"
-        others = [column.name for each in self._sharing(target, str(table_of(first))) for column in each.columns]
-        spec = self._targets.spec(target)
-        only = [column.name for column in shaped.columns if known.get(column.name.lower()) != column]
-        words = alteration(shaped, spec, dropped=gone, renamed=renamed, others=others, only=only, keep=lenient)
-        if words and not (words.refused and len(changes) > 1):
-            self._targets.alter(target, words)
-            LOG.info("%s: %s; so has %s", self._settings.name, told, target)
-        if words.refused:
-            raise SchemaMismatch("; ".join(words.refused))
-        # A column of the new name has no values of the old one, and one that stayed has those of before it was dropped.
-        has = {column.name.lower() for column in spec.columns}
-        added = {change.column.name.lower() for change in changes if isinstance(change, ColumnAdded)}
-        stayed = added & has and not others
-        if lenient and (renamed.keys() - words.rename.keys() or stayed):
-            try:
-                self._rereads.ask(target)
-            except Unsupported as error:
-                LOG.warning("%s: %s, and rows of %s from before stay: %s", self._settings.name, told, target, error)
+        return alteration(
+            shaped,
+            self._targets.spec(target),
+            dropped=[name for lower, name in old.items() if lower not in new and name not in renamed],
+            renamed=renamed,
+            others=[c.name for each in self._sharing(target, str(before.table)) for c in each.columns],
+            only=[column.name for column in shaped.columns if known.get(column.name.lower()) != column],
+            keep=self._settings.behaviour == "lenient",
+        )
+
+    def _is_there(self, change: TableChange, target: str, before: SourceSchema, then: SourceSchema) -> bool:
+        """Somebody has made the change in the keyed table by hand."""
+        match change:
+            case TableTruncated() | TableDropped():
+                return self._targets.is_empty(target)
+            case TableRenamed():
+                return True
+            case _:
+                words = self._words([change], target, before, then)
+                return not words and not words.refused
 
     def _sharing(self, target: str, source: str) -> list[SourceSchema]:
         """The schemas of other source tables of a keyed table."""
@@ -318,6 +352,10 @@ class Changes:
         at = ", ".join(f"{partition}@{end}" for partition, end in sorted(made.ends.items()))
         self._targets.empty(target, f"{self._settings.name}: {told} at {at}")
         LOG.info("%s: %s; %s is empty", self._settings.name, told, target)
+
+
+class _OtherType(SchemaMismatch):
+    """Values of a column have a type now that the keyed table has not."""
 
 
 def _of_another_key(table: SourceTable, new: Sequence[str], target: str, old: Sequence[str]) -> SchemaMismatch:

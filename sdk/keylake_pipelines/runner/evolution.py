@@ -13,8 +13,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from pyiceberg.types import (
+    BinaryType,
     DecimalType,
     DoubleType,
+    FixedType,
     FloatType,
     IcebergType,
     IntegerType,
@@ -114,6 +116,8 @@ def after_change(schema: SourceSchema, change: TableChange) -> SourceSchema:
         case ColumnModified(column=column):
             columns = [column if each.name.lower() == column.name.lower() else each for each in columns]
         case ColumnRenamed(name=name, to=to):
+            # One that had the new name before is gone, or the name would not have been free.
+            columns = [c for c in columns if c.name.lower() != to.lower() or c.name.lower() == name.lower()]
             columns = [replace(c, name=to) if c.name.lower() == name.lower() else c for c in columns]
             key = tuple(to if each.lower() == name.lower() else each for each in schema.key)
             return replace(schema, columns=tuple(columns), key=key)
@@ -128,7 +132,11 @@ def after_change(schema: SourceSchema, change: TableChange) -> SourceSchema:
 
 @dataclass(frozen=True)
 class Alteration:
-    """The arguments of `alter`, and sentences about changes that it has no arguments for."""
+    """The arguments of `alter`, and sentences about changes that it has no arguments for.
+
+    `copied` are columns of a new name beside the one of the old name, so that they have none of its values. `unlike`
+    are those sentences that are about text for a column of bytes, which would be read as base64.
+    """
 
     add: Mapping[str, IcebergType] = field(default_factory=dict[str, IcebergType])
     drop: tuple[str, ...] = ()
@@ -137,6 +145,8 @@ class Alteration:
     comment: Mapping[str, str] = field(default_factory=dict[str, str])
     after: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
     refused: tuple[str, ...] = ()
+    copied: tuple[str, ...] = ()
+    unlike: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.add or self.drop or self.rename or self.widen or self.comment)
@@ -169,19 +179,22 @@ def alteration(
     have = {column.name.lower(): column for column in there.columns}
     kept = {name.lower() for name in others}
     rename: dict[str, str] = {}
+    copied: list[str] = []
     of_key = {name.lower() for name in there.key}
     for old, new in (renamed or {}).items():
-        if keep and old.lower() not in of_key:
-            continue
-        if old.lower() in have and new.lower() not in have and old.lower() not in kept:
+        stays = (keep and old.lower() not in of_key) or old.lower() in kept
+        if old.lower() in have and new.lower() not in have and not stays:
             rename[have[old.lower()].name] = new
             have[new.lower()] = replace(have.pop(old.lower()), name=new)
+        elif stays or old.lower() in have:
+            copied.append(old)
     back = {new: old for old, new in rename.items()}
     add: dict[str, IcebergType] = {}
     widen: dict[str, IcebergType] = {}
     comment: dict[str, str] = {}
     after: dict[str, str | None] = {}
     refused: list[str] = []
+    unlike: list[str] = []
     previous: str | None = None
     named = None if only is None else {name.lower() for name in only}
     for column in then.columns:
@@ -200,10 +213,13 @@ def alteration(
                     widen[name] = column.type
                 else:
                     refused.append(_cannot(there, found.name, found.type, column))
+                if isinstance(found.type, BinaryType | FixedType) and isinstance(column.type, StringType):
+                    unlike.append(_cannot(there, found.name, found.type, column))
             if column.comment and column.comment != found.doc:
                 comment[name] = column.comment
-    drop = [have[name.lower()].name for name in dropped if name.lower() in have and name.lower() not in kept]
-    return Alteration(add, () if keep else tuple(drop), rename, widen, comment, after, tuple(refused))
+    gone = [name.lower() for name in (*dropped, *copied) if name.lower() not in of_key]
+    drop = [] if keep else [have[name].name for name in gone if name in have and name not in kept]
+    return Alteration(add, tuple(drop), rename, widen, comment, after, tuple(refused), tuple(copied), tuple(unlike))
 
 
 def _cannot(there: kl.TableSpec, name: str, type_: IcebergType, column: SourceColumn) -> str:

@@ -96,7 +96,8 @@ class Targets:
         if _lower(spec.key) != _lower(schema.key) or spec.versions != "explicit":
             raise SchemaMismatch(
                 f"{target.table} has the key {', '.join(spec.key)} and {spec.versions} versions, and {schema.table} "
-                f"needs the key {', '.join(schema.key)} and explicit versions. Send it to another table (route)."
+                f"needs the key {', '.join(schema.key)} and explicit versions. Drop or rename {target.table}, and let "
+                "keylake resnapshot make it anew; or send it to another table (route)."
             )
         return spec
 
@@ -149,6 +150,11 @@ class Targets:
         table = self._open(name).table
         gone = table.read(columns=list(table.spec.key), where=f"_merge_info.version < {version}")
         return 0 if gone.isEmpty() else table.delete(gone, version=version, stream=self._stream).rows
+
+    def is_empty(self, name: str) -> bool:
+        """A table has no rows."""
+        table = self._open(name).table
+        return bool(table.read(columns=list(table.spec.key)).isEmpty())
 
     def empty(self, name: str, idempotency_key: str) -> None:
         """Remove all rows of a table, once."""

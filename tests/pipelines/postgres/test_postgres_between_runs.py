@@ -2,6 +2,7 @@
 
 import pytest
 
+import keylake as kl
 from keylake_pipelines.runner.control import forget
 from pipelines.postgres.shop import Shop
 
@@ -93,3 +94,33 @@ def test_a_key_that_may_be_another_column(shop: Shop) -> None:
     shop.resnapshot("one")
     assert shop.follow() == ()
     shop.check("one", "stays")
+
+
+def test_columns_of_postgres_that_are_dropped_between_runs(shop: Shop) -> None:
+    """A later column of the name is another one, whether it comes by ADD or by RENAME."""
+    shop.run("CREATE TABLE more (id INT PRIMARY KEY, v INT, w INT)", "INSERT INTO more VALUES (1, 10, 5), (2, 20, 6)")
+    assert shop.follow() == ()
+    shop.run("ALTER TABLE stays DROP v", "ALTER TABLE more DROP v")
+    assert shop.follow() == ()
+    assert shop.lake.table(f"{shop.name}.stays").spec.column_names == ("id",)
+    shop.run("ALTER TABLE stays ADD v INT", "INSERT INTO stays VALUES (3, 3)", "ALTER TABLE more RENAME w TO v")
+    assert shop.follow() == ()
+    shop.check("stays", "more")
+
+
+def test_a_column_that_was_dropped_between_runs_ends_a_pipeline(shop: Shop) -> None:
+    """A pipeline that was told to end at changes of tables."""
+    shop.behaviour = "exception"
+    assert shop.follow() == ()
+    shop.run("ALTER TABLE stays DROP v")
+    with pytest.raises(kl.SchemaMismatch, match=r"column 'v' of .* was dropped"):
+        shop.follow()
+
+
+def test_labels_of_a_key_that_are_renamed_between_runs(shop: Shop) -> None:
+    shop.run("CREATE TYPE mood AS ENUM ('glad', 'sad')", "CREATE TABLE moods (m mood PRIMARY KEY, v INT)")
+    shop.run("INSERT INTO moods VALUES ('glad', 1), ('sad', 2)")
+    assert shop.follow() == ()
+    shop.run("ALTER TYPE mood RENAME VALUE 'glad' TO 'happy'")
+    assert shop.follow() == ()
+    shop.check("moods")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from keylake.errors import KeylakeError
+from keylake.errors import DefinitionError, KeylakeError
 from keylake_pipelines.runner.asides import OF_NO_TABLE, Asides
 from keylake_pipelines.runner.changes import Changes
 from keylake_pipelines.runner.evolution import Made
@@ -22,7 +22,7 @@ from keylake_pipelines.runner.settings import NOTHING_REQUIRED, Required, Target
 from keylake_pipelines.runner.stages.batch import Batch
 from keylake_pipelines.runner.stages.run import Run
 from keylake_pipelines.runner.targets import Targets
-from keylake_pipelines.source.tables import SourceSchema, TableCreated, TableRefused
+from keylake_pipelines.source.tables import KeyChanged, SourceSchema, TableCreated, TableRefused
 
 
 class Writing:
@@ -76,7 +76,11 @@ class Writing:
                 is_told = behaviour == "exception" and not isinstance(made.change, TableCreated)
                 if is_told or isinstance(error, OF_NO_TABLE):
                     raise
-                self.asides.add(target.table, made.ends, error, anew=isinstance(made.change, TableRefused))
+                # What was kept would fail in the same way, whatever somebody does in the source.
+                anew = isinstance(made.change, (TableRefused, KeyChanged)) or isinstance(
+                    error.__cause__, DefinitionError
+                )
+                self.asides.add(target.table, made.ends, error, anew=anew)
                 self.make(made, target)
         elif made.ends or isinstance(made.change, TableRefused):
             self._run.dead.keep_change(target.table, made, self._run.state.targets[target.table].reason)
