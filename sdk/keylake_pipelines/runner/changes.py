@@ -305,7 +305,7 @@ class Changes:
     def _words(
         self, changes: Sequence[TableChange], target: str, before: SourceSchema, then: SourceSchema
     ) -> Alteration:
-        """What changes of columns need in a keyed table."""
+        """The alteration of a keyed table for changes of columns."""
         first = next(iter(changes), None)
         shaped = self._settings.shaping.schema(then)
         known = {column.name.lower(): column for column in self._settings.shaping.schema(before).columns}
