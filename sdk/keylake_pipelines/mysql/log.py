@@ -25,7 +25,7 @@ from keylake_pipelines.mysql.places import BEGINNING_OF_FILE, Gtid, place_of
 from keylake_pipelines.mysql.rows import Prepared, Rows
 from keylake_pipelines.mysql.server import Server, StreamConnections, other_log
 from keylake_pipelines.mysql.statements import Alter, Create, Xid, names_of, statement_of, xa_of
-from keylake_pipelines.mysql.words import Name
+from keylake_pipelines.mysql.words import Name, with_escapes
 from keylake_pipelines.source.tables import TableChange
 
 _COMPRESSED = (40, *range(165, 172))  # transactions of MySQL, statements and rows of MariaDB
@@ -38,6 +38,8 @@ _OF_SEQUENCES = (
 _ENDS = ("COMMIT", "ROLLBACK")
 LOG = logging.getLogger("keylake")
 _STATUS = "_read_status_vars_value_for_key"
+_FLAGS, _SQL_MODE = 0, 1  # codes of what stands in front of a statement, the first two of each
+_NO_BACKSLASH_ESCAPES = 1 << 20  # of its sql_mode
 
 
 @dataclass
@@ -55,11 +57,21 @@ class Transaction:
 
 
 def read_newer_statements() -> None:
-    """Lets mysql-replication (1.0.17) pass over what MariaDB 11 writes in front of a statement, which it refuses."""
+    """Lets mysql-replication (1.0.17) pass over what MariaDB 11 writes in front of a statement, which it refuses.
+
+    All but the sql_mode of its session, which says how it is read.
+    """
     from pymysqlreplication.event import QueryEvent
 
-    def pass_over(event: Any, _key: int) -> None:
-        event.packet.advance(event.status_vars_length - 1)
+    def pass_over(event: Any, key: int) -> None:
+        left = event.status_vars_length - 1
+        event.sql_mode = 0
+        if key == _FLAGS and left >= 13:
+            event.packet.advance(4)
+            is_mode = event.packet.read_uint8() == _SQL_MODE
+            event.sql_mode = event.packet.read_uint64() if is_mode else 0
+            left -= 13 if is_mode else 5
+        event.packet.advance(left)
 
     setattr(QueryEvent, _STATUS, pass_over)
 
@@ -299,7 +311,8 @@ class BinaryLog:
         self._maps[event.table_id] = described if self._tables.takes(name) or name in self.cascades.parents else None
 
     def _statement(self, event: Any, current: Transaction) -> bool:
-        word = event.query.strip().upper()
+        query = with_escapes(event.query) if event.sql_mode & _NO_BACKSLASH_ESCAPES else event.query
+        word = query.strip().upper()
         if word in ("BEGIN", "START TRANSACTION") or word.startswith("SAVEPOINT"):
             return False
         if word in _ENDS:
@@ -312,17 +325,17 @@ class BinaryLog:
                 self._end_prepared(xid, current, commits=verb == "COMMIT")
             return verb in _ENDS
         database = event.schema.decode() if isinstance(event.schema, bytes) else event.schema
-        if _ROWS_IN_STATEMENTS.match(event.query):
-            self._changes_unlogged(event.query, database)
+        if _ROWS_IN_STATEMENTS.match(query):
+            self._changes_unlogged(query, database)
             return False
-        statement = statement_of(event.query, database)
+        statement = statement_of(query, database)
         if statement is not None:
             current.outcome = self._tables.follow(statement)
         if isinstance(statement, Create) and statement.selects:  # a log of rows has the columns alone, and then rows
-            self._changes_unlogged(event.query, database)
-        current.refers = bool(_OF_FOREIGN_KEYS.search(event.query))
+            self._changes_unlogged(query, database)
+        current.refers = bool(_OF_FOREIGN_KEYS.search(query))
         if current.refers and isinstance(statement, Alter | Create):  # by the time of the catalog they may be gone
-            found = foreign_keys(statement.table, event.query)
+            found = foreign_keys(statement.table, query)
             self.cascades = Cascades(tuple({*self.cascades.keys, *found}))
         return True
 

@@ -20,6 +20,7 @@ _TOKEN = re.compile(
       | (?P<sign>.)""",
     re.VERBOSE | re.DOTALL,
 )
+_QUOTED = re.compile(r"`(?:[^`]|``)*`|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
 
 
@@ -125,3 +126,12 @@ class Words:
 def words_of(statement: str, database: str) -> Words:
     """The words of a statement; names without a database are of this one."""
     return Words(list(_tokens(statement)), database)
+
+
+def with_escapes(statement: str) -> str:
+    r"""A statement of a session with NO_BACKSLASH_ESCAPES as others write it, with two backslashes for one.
+
+    >>> print(with_escapes(r"ALTER TABLE t COMMENT '\', ADD `a\b` INT"))
+    ALTER TABLE t COMMENT '\\', ADD `a\b` INT
+    """
+    return _QUOTED.sub(lambda found: found[0] if found[0][0] == "`" else found[0].replace("\\", "\\\\"), statement)
