@@ -262,6 +262,22 @@ def test_a_rename_in_one_of_two_source_tables(lake: kl.Lake, namespace: str) -> 
 
 
 @pytest.mark.slow
+def test_a_table_that_is_made_anew_with_another_key(lake: kl.Lake, namespace: str) -> None:
+    other = SourceSchema(ORDERS, CREATED.schema.columns, ("a",))
+    events: list[Event] = [CREATED, put(1, a=1, b="x"), TableDropped(ORDERS), TableCreated(other), put(1, a=7)]
+    told, name = settings(namespace, namespace, behaviour="evolve"), f"{namespace}.orders"
+    assert run(Log(events), lake, told).set_aside == (name,)
+    [said] = next(each for each in states(lake) if each.name == namespace).set_aside.values()
+    assert f"Drop or rename {name}, and let keylake resnapshot make it anew" in said
+    lake.drop(name)
+    resnapshot(lake, namespace, name)
+    source = Rereadable([*events, put(2, a=8, b="y")], [other])
+    assert not run(source, lake, told).set_aside
+    assert source.reread_tables == [ORDERS]
+    assert lake.table(name).spec.key == ("a",)
+
+
+@pytest.mark.slow
 def test_a_change_that_was_made_by_hand(lake: kl.Lake, namespace: str) -> None:
     told = settings(namespace, namespace, behaviour="exception")
     events: list[Event] = [CREATED, put(1, a=1, b="x"), ColumnAdded(ORDERS, SourceColumn("c", LongType()))]

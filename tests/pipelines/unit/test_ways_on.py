@@ -41,6 +41,7 @@ RUN_BY = {
     ("runner/life.py", "stop"): "test_processes.py::test_a_pipeline_that_runs_is_asked_for_this_and_that",
     ("runner/rereads.py", "resume"): "kafka/test_other_kinds.py::test_kinds_in_files",
     ("runner/state.py", "status"): "test_processes.py::test_a_pipeline_that_runs_is_asked_for_this_and_that",
+    ("runner/targets.py", "resnapshot"): "test_table_changes.py::test_a_table_that_is_made_anew_with_another_key",
 }
 
 
