@@ -40,12 +40,13 @@ _LABELS = """
     SELECT enumtypid::int8, oid::int8, enumlabel FROM pg_enum ORDER BY 1, 2"""
 
 _PARTS = """
-    SELECT t.oid::int8, a.atttypid::int8, a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
+    SELECT t.oid::int8, a.atttypid::int8, a.attname || ' ' || format_type(a.atttypid, a.atttypmod), a.attnum
     FROM pg_type t JOIN pg_class c ON c.oid = t.typrelid JOIN pg_attribute a ON a.attrelid = c.oid
     WHERE c.relkind = 'c' AND a.attnum > 0 AND NOT a.attisdropped
-    UNION ALL SELECT rngtypid::int8, rngsubtype::int8, '' FROM pg_range
-    UNION ALL SELECT rngmultitypid::int8, rngsubtype::int8, '' FROM pg_range
-    ORDER BY 1"""
+    UNION ALL SELECT rngtypid::int8, rngsubtype::int8, '', 0 FROM pg_range
+    UNION ALL SELECT rngmultitypid::int8, rngsubtype::int8, '', 0 FROM pg_range
+    ORDER BY 1, 4"""
+
 _COLUMNS = """
     SELECT a.attrelid::int8, a.attnum, a.attname, a.atttypid::int8, a.atttypmod, a.attndims,
            coalesce(col_description(a.attrelid, a.attnum), ''), a.attisdropped OR a.attgenerated <> ''

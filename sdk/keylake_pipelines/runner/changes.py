@@ -4,9 +4,10 @@
 
 `evolve` makes every change, and sets the table aside at one that cannot be made. `try_evolve` goes on there, and says
 so. `lenient` goes on, too, and takes nothing away: columns are added and widened, a column that is dropped or renamed
-stays, with the values that it had, and so do the rows of a table that is truncated or dropped. `ignore` makes none, and
-`exception` ends the pipeline at the first. A keyed table that keeps rows of a dropped table is set aside (`asides`).
-Tables that are created are created always, and another key is followed by none: rows would be taken for others.
+stays, with the values that it had, and so do the rows of a table that is truncated or dropped; a column of another type
+sets the table aside there, too. `ignore` makes none, and `exception` ends the pipeline at the first. A keyed table that
+keeps rows of a dropped table is set aside (`asides`). Tables that are created are created always, and another key is
+followed by none: rows would be taken for others.
 """
 
 # pyright: reportUnknownParameterType=false
