@@ -277,7 +277,9 @@ class Changes:
 
     def _alter(self, changes: Sequence[TableChange], target: str, before: SourceSchema, then: SourceSchema) -> None:
         """Change the columns of a keyed table; of several changes all, or none."""
-        told = "; ".join(map(_told, changes))
+        told = _told(changes[0])
+        if len(changes) > 1:
+            told = f"{len(changes)} columns of {before.table} were added, modified or dropped"
         spec = self._targets.spec(target)
         words = self._words(changes, target, before, then)
         if words and not (words.refused and len(changes) > 1):
