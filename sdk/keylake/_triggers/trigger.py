@@ -190,9 +190,8 @@ class EveryInterval(Trigger):
         if self._corrections is None:
             yield from super().fire()
             return
-        until = (
-            self._handle.newest_commit()
-        )  # before the watermark is read, so that what these commits closed has been run
+        # Before the watermark is read, so that what these commits closed has been run.
+        until = self._handle.newest_commit()
         yield from super().fire()
         after = self._corrections.position()
         late = self._corrections.late(after, until, closed=self._at())

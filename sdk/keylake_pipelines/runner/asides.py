@@ -152,8 +152,8 @@ class Asides:
             for schema in offered:
                 for target in self._settings.shaping.targets(schema.table):
                     if target.table == name:
-                        if (before_it := known.get((str(schema.table), name))) is not None:
-                            self._changes.check_types(name, before_it.schema, schema)
+                        if (earlier := known.get((str(schema.table), name))) is not None:
+                            self._changes.check_types(name, earlier.schema, schema)
                         self._changes.make(Made(TableCreated(schema), {}, 0), target)
             if (known or (before and before.gone)) and not self._has_source(name) and self._targets.is_there(name):
                 self._strand(name, "The source has no table for it", {})

@@ -24,7 +24,15 @@ import pyarrow as pa
 from pyiceberg.types import StringType
 
 from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch, Unsupported
-from keylake_pipelines.runner.evolution import Alteration, Made, after_change, alteration, holds, table_of
+from keylake_pipelines.runner.evolution import (
+    Alteration,
+    Made,
+    after_change,
+    alteration,
+    holds,
+    table_of,
+    texts_for_bytes,
+)
 from keylake_pipelines.runner.rereads import Rereads
 from keylake_pipelines.runner.settings import RunSettings, Target
 from keylake_pipelines.runner.state import StateTable, TableState
@@ -104,9 +112,10 @@ class Changes:
 
         Nothing is made then, and each has to be made alone: what was wrong with one is told of this one.
         """
-        known = self._known(run[0].change, target)
-        if known is None or self._settings.behaviour == "exception":
+        if self._settings.behaviour == "exception":
             return False
+        known = self._known(run[0].change, target)
+        assert known is not None
         then = functools.reduce(after_change, (made.change for made in run), known.schema)
         if self._settings.behaviour == "ignore":
             for made in run:
@@ -207,8 +216,9 @@ class Changes:
                 f"{target.table} lacks columns that {schema.table} has, {', '.join(words.add) or 'or wider types'}, "
                 f"and schema.change.behavior is {self._settings.behaviour}. Add them with alter, or use evolve."
             )
-        if words.unlike and self._settings.rereads:  # a database, whose columns are of the types that they say
-            raise SchemaMismatch("; ".join(words.unlike))
+        # The columns of a database are of the types that they say.
+        if self._settings.rereads and (unlike := texts_for_bytes(shaped, spec)):
+            raise SchemaMismatch("; ".join(unlike))
         if words:
             self._targets.alter(target.table, words)
         self._state.tables[str(schema.table), target.table] = TableState(schema)
@@ -281,7 +291,7 @@ class Changes:
         if len(changes) > 1:
             told = f"{len(changes)} columns of {before.table} were added, modified or dropped"
         spec = self._targets.spec(target)
-        words = self._words(changes, target, before, then)
+        words = self._words(target, before, then, changes[0])
         if words and not (words.refused and len(changes) > 1):
             self._targets.alter(target, words)
             LOG.info("%s: %s; so has %s", self._settings.name, told, target)
@@ -302,21 +312,20 @@ class Changes:
 
         Some values would be read as if nothing had changed: text as base64, or without the zeros before a number.
         """
-        if self._targets.is_there(target) and (refused := self._words((), target, before, then).refused):
+        if self._targets.is_there(target) and (refused := self._words(target, before, then).refused):
             raise SchemaMismatch("; ".join(refused))
 
     def _words(
-        self, changes: Sequence[TableChange], target: str, before: SourceSchema, then: SourceSchema
+        self, target: str, before: SourceSchema, then: SourceSchema, change: TableChange | None = None
     ) -> Alteration:
-        """The alteration of a keyed table for changes of columns."""
-        first = next(iter(changes), None)
+        """The alteration of a keyed table for other columns; of a rename only the change says that it is one."""
         shaped = self._settings.shaping.schema(then)
         known = {column.name.lower(): column for column in self._settings.shaping.schema(before).columns}
         old = {lower: column.name for lower, column in known.items()}
         new = {column.name.lower() for column in shaped.columns}
         renamed: dict[str, str] = {}
-        if isinstance(first, ColumnRenamed) and first.name.lower() in old.keys() - new and first.to.lower() in new:
-            renamed = {first.name: first.to}
+        if isinstance(change, ColumnRenamed) and change.name.lower() in old.keys() - new and change.to.lower() in new:
+            renamed = {change.name: change.to}
         return alteration(
             shaped,
             self._targets.spec(target),
@@ -335,7 +344,7 @@ class Changes:
             case TableRenamed():
                 return True
             case _:
-                words = self._words([change], target, before, then)
+                words = self._words(target, before, then, change)
                 return not words and not words.refused
 
     def _sharing(self, target: str, source: str) -> list[SourceSchema]:

@@ -134,8 +134,7 @@ def after_change(schema: SourceSchema, change: TableChange) -> SourceSchema:
 class Alteration:
     """The arguments of `alter`, and sentences about changes that it has no arguments for.
 
-    `copied` are columns of a new name beside the one of the old name, so that they have none of its values. `unlike`
-    are those sentences that are about text for a column of bytes, which would be read as base64.
+    `copied` are columns of a new name beside the one of the old name, so that they have none of its values.
     """
 
     add: Mapping[str, IcebergType] = field(default_factory=dict[str, IcebergType])
@@ -146,7 +145,6 @@ class Alteration:
     after: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
     refused: tuple[str, ...] = ()
     copied: tuple[str, ...] = ()
-    unlike: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.add or self.drop or self.rename or self.widen or self.comment)
@@ -194,7 +192,6 @@ def alteration(
     comment: dict[str, str] = {}
     after: dict[str, str | None] = {}
     refused: list[str] = []
-    unlike: list[str] = []
     previous: str | None = None
     named = None if only is None else {name.lower() for name in only}
     for column in then.columns:
@@ -213,13 +210,23 @@ def alteration(
                     widen[name] = column.type
                 else:
                     refused.append(_cannot(there, found.name, found.type, column))
-                if isinstance(found.type, BinaryType | FixedType) and isinstance(column.type, StringType):
-                    unlike.append(_cannot(there, found.name, found.type, column))
             if column.comment and column.comment != found.doc:
                 comment[name] = column.comment
     gone = [name.lower() for name in (*dropped, *copied) if name.lower() not in of_key]
     drop = [] if keep else [have[name].name for name in gone if name in have and name not in kept]
-    return Alteration(add, tuple(drop), rename, widen, comment, after, tuple(refused), tuple(copied), tuple(unlike))
+    return Alteration(add, tuple(drop), rename, widen, comment, after, tuple(refused), tuple(copied))
+
+
+def texts_for_bytes(schema: SourceSchema, there: kl.TableSpec) -> tuple[str, ...]:
+    """Sentences about columns of text that are bytes in the keyed table, where they would be read as base64."""
+    have = {column.name.lower(): column for column in there.columns}
+    return tuple(
+        _cannot(there, found.name, found.type, column)
+        for column in schema.columns
+        if isinstance(column.type, StringType)
+        and (found := have.get(column.name.lower())) is not None
+        and isinstance(found.type, BinaryType | FixedType)
+    )
 
 
 def _cannot(there: kl.TableSpec, name: str, type_: IcebergType, column: SourceColumn) -> str:
