@@ -262,6 +262,33 @@ def test_a_rename_in_one_of_two_source_tables(lake: kl.Lake, namespace: str) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("behaviour", ["evolve", "lenient"])
+def test_a_column_that_comes_again_in_one_of_two_source_tables(lake: kl.Lake, namespace: str, behaviour: str) -> None:
+    """It stayed for the other one, with the values of both: they are read once more, and not for a column that is new."""
+    other = SourceSchema(table("old.orders"), CREATED.schema.columns, ("id",))
+    created: list[Event] = [CREATED, TableCreated(other), put(1, b="x"), Changed("old.orders", {"id": 2, "b": "y"})]
+    again = (ColumnDropped(ORDERS, "b"), ColumnAdded(ORDERS, SourceColumn("b", StringType())))
+    told = settings(namespace, namespace, behaviour=behaviour)
+    source = Rereadable([*created, again[0]])
+    run(source, lake, told)
+    assert not source.reread_tables
+    source = Rereadable([*created, *again])
+    run(source, lake, told)
+    assert set(source.reread_tables) == {ORDERS, other.table}
+    new = [ColumnAdded(each, SourceColumn("c", LongType())) for each in (ORDERS, other.table)]
+    source = Rereadable([*created, *again, *new])
+    run(source, lake, told)
+    assert not source.reread_tables
+    if behaviour == "evolve":
+        gone = [ColumnDropped(each, "b") for each in (ORDERS, other.table)]
+        back = [ColumnAdded(each, SourceColumn("b", StringType())) for each in (ORDERS, other.table)]
+        source = Rereadable([*created, *again, *new, *gone, *back])
+        run(source, lake, told)
+        assert not source.reread_tables
+        assert found(lake.table(f"{namespace}.orders")) == {1: {"id": 1}, 2: {"id": 2}}
+
+
+@pytest.mark.slow
 def test_a_table_that_is_made_anew_with_another_key(lake: kl.Lake, namespace: str) -> None:
     other = SourceSchema(ORDERS, CREATED.schema.columns, ("a",))
     events: list[Event] = [CREATED, put(1, a=1, b="x"), TableDropped(ORDERS), TableCreated(other), put(1, a=7)]

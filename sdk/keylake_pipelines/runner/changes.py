@@ -104,7 +104,7 @@ class Changes:
         known = self._known(change, target.table)
         assert known is not None
         then = after_change(known.schema, change)
-        self._evolve(made, target.table, known.schema, then)
+        self._evolve(made, target.table, known, then)
         self._keep(made, target.table, known, then)
 
     def make_together(self, run: Sequence[Made], target: str) -> bool:
@@ -122,7 +122,7 @@ class Changes:
                 LOG.info("%s: %s; %s stays as it is", self._settings.name, _told(made.change), target)
         else:
             try:
-                self._alter([made.change for made in run], target, known.schema, then)
+                self._alter([made.change for made in run], target, known, then)
             except (SchemaMismatch, DefinitionError, Unsupported):
                 return False
         self._keep(run[-1], target, known, then)
@@ -132,8 +132,17 @@ class Changes:
         self._state.tables.pop((str(table_of(made.change)), target), None)
         if not isinstance(made.change, TableDropped):
             done = {**known.done, **{partition: (end, made.number) for partition, end in made.ends.items()}}
-            self._state.tables[str(then.table), target] = TableState(then, done)
+            former = (known.former | self._names(known.schema)) - self._names(then)
+            self._state.tables[str(then.table), target] = TableState(then, done, former)
+            self._forget_dropped(target)
         self._state.write()
+
+    def _forget_dropped(self, target: str) -> None:
+        """A column that the keyed table has no more is new to all of its source tables when it comes again."""
+        has = self._has(target)
+        for pair, each in self._state.tables.items():
+            if pair[1] == target and not each.former <= has:
+                self._state.tables[pair] = replace(each, former=each.former & has)
 
     def strands(self, change: TableChange, target: str) -> bool:
         """A change leaves a keyed table with rows and without a source table."""
@@ -223,7 +232,7 @@ class Changes:
             self._targets.alter(target.table, words)
         self._state.tables[str(schema.table), target.table] = TableState(schema)
 
-    def _evolve(self, made: Made, target: str, before: SourceSchema, then: SourceSchema) -> None:
+    def _evolve(self, made: Made, target: str, known: TableState, then: SourceSchema) -> None:
         """Do with a change what is to be done with changes."""
         behaviour, told = self._settings.behaviour, _told(made.change)
         if isinstance(made.change, TableReread):
@@ -232,10 +241,10 @@ class Changes:
         if isinstance(made.change, TableRefused):
             raise SchemaMismatch(made.change.reason)
         if isinstance(made.change, KeyChanged):
-            self._refuse_key(target, before, then)
+            self._refuse_key(target, known.schema, then)
             return
         if behaviour == "exception":
-            if self._is_there(made.change, target, before, then):
+            if self._is_there(made.change, target, known.schema, then):
                 return
             raise SchemaMismatch(
                 f"{told}, and schema.change.behavior is exception. Change {target} by hand, or use evolve."
@@ -246,7 +255,7 @@ class Changes:
             LOG.info("%s: %s; %s stays as it is", self._settings.name, told, target)
             return
         try:
-            self._change(made, target, before, then)
+            self._change(made, target, known, then)
         except (SchemaMismatch, DefinitionError, Unsupported) as error:
             if behaviour == "evolve" or (behaviour == "lenient" and isinstance(error, _OtherType)):
                 raise SchemaMismatch(f"{told}, and {target} cannot follow: {error}") from error
@@ -275,7 +284,7 @@ class Changes:
                 return SchemaMismatch(f"{str(error).rstrip('.')}. {'; '.join(refused)}.")
         return error
 
-    def _change(self, made: Made, target: str, before: SourceSchema, then: SourceSchema) -> None:
+    def _change(self, made: Made, target: str, known: TableState, then: SourceSchema) -> None:
         change = made.change
         match change:
             case TableTruncated() | TableDropped():
@@ -283,24 +292,25 @@ class Changes:
             case TableRenamed():
                 pass  # both names belong to one keyed table
             case _:
-                self._alter([change], target, before, then)
+                self._alter([change], target, known, then)
 
-    def _alter(self, changes: Sequence[TableChange], target: str, before: SourceSchema, then: SourceSchema) -> None:
+    def _alter(self, changes: Sequence[TableChange], target: str, known: TableState, then: SourceSchema) -> None:
         """Change the columns of a keyed table; of several changes all, or none."""
         told = _told(changes[0])
         if len(changes) > 1:
-            told = f"{len(changes)} columns of {before.table} were added, modified or dropped"
-        spec = self._targets.spec(target)
-        words = self._words(target, before, then, changes[0])
+            told = f"{len(changes)} columns of {then.table} were added, modified or dropped"
+        has = self._has(target)
+        words = self._words(target, known.schema, then, changes[0])
         if words and not (words.refused and len(changes) > 1):
             self._targets.alter(target, words)
             LOG.info("%s: %s; so has %s", self._settings.name, told, target)
         if words.refused:
             raise _OtherType("; ".join(words.refused))
         # A column of the new name has no values of the old one, and one that stayed has those of before it was dropped.
-        has = {column.name.lower() for column in spec.columns}
-        added = {change.column.name.lower() for change in changes if isinstance(change, ColumnAdded)}
-        stayed = added & has and not self._sharing(target, str(table_of(changes[0])))
+        # One that other source tables have had all the while stayed only if this one had it, too.
+        stayed = (self._names(then) - self._names(known.schema)) & has
+        if self._sharing(target, str(then.table)):
+            stayed &= known.former
         if words.copied or stayed:
             try:
                 self._rereads.ask(target)
@@ -352,6 +362,14 @@ class Changes:
         shaping = self._settings.shaping
         tables = self._state.tables.items()
         return [shaping.schema(each.schema) for (name, to), each in tables if to == target and name != source]
+
+    def _has(self, target: str) -> set[str]:
+        """The names of the columns of a keyed table, in small letters."""
+        return {column.name.lower() for column in self._targets.spec(target).columns}
+
+    def _names(self, schema: SourceSchema) -> set[str]:
+        """The names of the columns of a source table in its keyed tables, in small letters."""
+        return {column.name.lower() for column in self._settings.shaping.schema(schema).columns}
 
     def _empty(self, made: Made, target: str) -> None:
         told = _told(made.change)

@@ -5,7 +5,8 @@
                                recent: what the last rounds did; reason: why it did
                                not begin anew when it was asked; wanted
     partition  of the source   position
-    table      source>target   target, schema, done: the last change of the source table that was made in the keyed one
+    table      source>target   target, schema, done: the last change of the source table that was made in the keyed one;
+                               former: columns that the source has no more
     target     keyed table     aside: since where it is set aside; reason; state: gone, where its source is; wanted
     reread     source table    position: 0 while it was asked for, and no position of the source says so yet
     check      keyed table     reason: which rows differ from those of the source, as a check while it runs has found
@@ -51,6 +52,7 @@ _COLUMNS = pa.schema(
         pa.field("target", _TEXT),
         pa.field("schema", _TEXT),
         pa.field("done", _TEXT),
+        pa.field("former", _TEXT),
         pa.field("aside", _TEXT),
         pa.field("reason", _TEXT),
         pa.field("host", _TEXT),
@@ -146,10 +148,14 @@ class PipelineState:
 
 @dataclass(frozen=True)
 class TableState:
-    """The state of a source table, for a keyed table: its columns now, and the last change that was made."""
+    """The state of a source table, for a keyed table: its columns now, and the last change that was made.
+
+    `former` are names, in small letters, of columns that the source has no more, and the keyed table may still have.
+    """
 
     schema: SourceSchema
     done: Mapping[str, Done] = field(default_factory=dict[str, Done], hash=False)
+    former: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -191,7 +197,8 @@ class StateTable:
                     self.positions[row["name"]] = row["position"]
                 case "table" if row["schema"] is not None:
                     done = {partition: (end, number) for partition, (end, number) in json.loads(row["done"]).items()}
-                    state = TableState(schema_from_json(row["schema"]), done)
+                    former = frozenset[str](json.loads(row["former"] or "[]"))
+                    state = TableState(schema_from_json(row["schema"]), done, former)
                     self.tables[str(state.schema.table), row["target"]] = state
                 case "target" if row["aside"] is not None:
                     gone = row["state"] == _GONE
@@ -315,8 +322,12 @@ class StateTable:
         }
         rows |= {("reread", name): {"position": 0} for name in self.asked}
         for (source, target), table in self.tables.items():
-            schema = schema_to_json(table.schema)
-            rows["table", f"{source}>{target}"] = {"target": target, "schema": schema, "done": json.dumps(table.done)}
+            rows["table", f"{source}>{target}"] = {
+                "target": target,
+                "schema": schema_to_json(table.schema),
+                "done": json.dumps(table.done),
+                "former": json.dumps(sorted(table.former)) if table.former else None,
+            }
         for name, aside in self.targets.items():
             gone = {"state": _GONE} if aside.gone else {}
             rows["target", name] = {"aside": json.dumps(aside.aside), "reason": aside.reason, **gone}
