@@ -19,7 +19,7 @@ from keylake.errors import (
     StoreFailed,
     Unsupported,
 )
-from keylake_pipelines.runner.changes import Changes
+from keylake_pipelines.runner.changes import Changes, OtherType
 from keylake_pipelines.runner.dead_letters import DeadLetters
 from keylake_pipelines.runner.evolution import Made, table_of
 from keylake_pipelines.runner.rereads import Rereads
@@ -56,10 +56,12 @@ class Asides:
 
     def add(self, name: str, since: Mapping[str, int], error: KeylakeError, *, anew: bool = False) -> None:
         """Set a keyed table aside since these offsets; `anew` where it goes on only when it is read once more."""
-        state = self._state.targets[name] = TargetState(dict(since), str(self._changes.explained(name, error)))
+        error = self._changes.explained(name, error)
+        state = self._state.targets[name] = TargetState(dict(since), str(error))
         pipeline = self._settings.name
         resume = "" if anew else f"keylake resume {pipeline} {name} (skip: without its rows)"
-        reread = f"keylake resnapshot {pipeline} {name}" if self._settings.rereads or anew else ""
+        rereads = anew or (self._settings.rereads and not isinstance(error, OtherType))
+        reread = f"keylake resnapshot {pipeline} {name}" if rereads else ""
         ways = ", or ".join(filter(None, (resume, reread)))
         LOG.error("%s: %s is %s. The way on: %s", pipeline, name, str(state).rstrip("."), ways)
 
@@ -152,9 +154,12 @@ class Asides:
             for schema in offered:
                 for target in self._settings.shaping.targets(schema.table):
                     if target.table == name:
-                        if (earlier := known.get((str(schema.table), name))) is not None:
+                        earlier = known.get((str(schema.table), name))
+                        if earlier is not None:
                             self._changes.check_types(name, earlier.schema, schema)
                         self._changes.make(Made(TableCreated(schema), {}, 0), target)
+                        if earlier is not None:
+                            self._changes.keep_former(name, earlier)
             if (known or (before and before.gone)) and not self._has_source(name) and self._targets.is_there(name):
                 self._strand(name, "The source has no table for it", {})
             self._rereads.ask(name)

@@ -227,7 +227,7 @@ class Changes:
             )
         # The columns of a database are of the types that they say.
         if self._settings.rereads and (unlike := texts_for_bytes(shaped, spec)):
-            raise SchemaMismatch("; ".join(unlike))
+            raise OtherType("; ".join(unlike))
         if words:
             self._targets.alter(target.table, words)
         self._state.tables[str(schema.table), target.table] = TableState(schema)
@@ -257,8 +257,9 @@ class Changes:
         try:
             self._change(made, target, known, then)
         except (SchemaMismatch, DefinitionError, Unsupported) as error:
-            if behaviour == "evolve" or (behaviour == "lenient" and isinstance(error, _OtherType)):
-                raise SchemaMismatch(f"{told}, and {target} cannot follow: {error}") from error
+            if behaviour == "evolve" or (behaviour == "lenient" and isinstance(error, OtherType)):
+                kind = OtherType if isinstance(error, OtherType) else SchemaMismatch
+                raise kind(f"{told}, and {target} cannot follow: {error}") from error
             LOG.warning("%s: %s, and %s goes on without it: %s", self._settings.name, told, target, error)
 
     def _refuse_key(self, target: str, before: SourceSchema, then: SourceSchema) -> None:
@@ -281,7 +282,7 @@ class Changes:
                 return _of_another_key(known.table, new, target, old)
             refused = alteration(shaped, spec, keep=True).refused
             if refused:
-                return SchemaMismatch(f"{str(error).rstrip('.')}. {'; '.join(refused)}.")
+                return OtherType(f"{str(error).rstrip('.')}. {'; '.join(refused)}.")
         return error
 
     def _change(self, made: Made, target: str, known: TableState, then: SourceSchema) -> None:
@@ -305,7 +306,7 @@ class Changes:
             self._targets.alter(target, words)
             LOG.info("%s: %s; so has %s", self._settings.name, told, target)
         if words.refused:
-            raise _OtherType("; ".join(words.refused))
+            raise OtherType("; ".join(words.refused))
         # A column of the new name has no values of the old one, and one that stayed has those of before it was dropped.
         # One that other source tables have had all the while stayed only if this one had it, too.
         stayed = (self._names(then) - self._names(known.schema)) & has
@@ -323,7 +324,14 @@ class Changes:
         Some values would be read as if nothing had changed: text as base64, or without the zeros before a number.
         """
         if self._targets.is_there(target) and (refused := self._words(target, before, then).refused):
-            raise SchemaMismatch("; ".join(refused))
+            raise OtherType("; ".join(refused))
+
+    def keep_former(self, target: str, before: TableState) -> None:
+        """What a source table had until its columns were read anew is still in rows of the keyed table."""
+        pair = (str(before.schema.table), target)
+        now = self._state.tables[pair]
+        former = (before.former | self._names(before.schema)) - self._names(now.schema)
+        self._state.tables[pair] = replace(now, former=former & self._has(target))
 
     def _words(
         self, target: str, before: SourceSchema, then: SourceSchema, change: TableChange | None = None
@@ -384,8 +392,8 @@ class Changes:
         LOG.info("%s: %s; %s is empty", self._settings.name, told, target)
 
 
-class _OtherType(SchemaMismatch):
-    """Values of a column have a type now that the keyed table has not."""
+class OtherType(SchemaMismatch):
+    """A column has another type or place now than the keyed table can give it: another reading would end there, too."""
 
 
 def _of_another_key(table: SourceTable, new: Sequence[str], target: str, old: Sequence[str]) -> SchemaMismatch:

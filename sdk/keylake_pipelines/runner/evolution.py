@@ -178,12 +178,20 @@ def alteration(
     kept = {name.lower() for name in others}
     rename: dict[str, str] = {}
     copied: list[str] = []
+    refused: list[str] = []
+    taken: set[str] = set()
     of_key = {name.lower() for name in there.key}
     for old, new in (renamed or {}).items():
         stays = (keep and old.lower() not in of_key) or old.lower() in kept
         if old.lower() in have and new.lower() not in have and not stays:
             rename[have[old.lower()].name] = new
             have[new.lower()] = replace(have.pop(old.lower()), name=new)
+        elif old.lower() in of_key and not stays:
+            taken.add(new.lower())
+            refused.append(
+                f"Column {old!r} of the key is called {new!r} now, and {there.name} has another column of that name. "
+                "Drop that one or rename it, with alter, then resume"
+            )
         elif stays or old.lower() in have:
             copied.append(old)
     back = {new: old for old, new in rename.items()}
@@ -191,12 +199,11 @@ def alteration(
     widen: dict[str, IcebergType] = {}
     comment: dict[str, str] = {}
     after: dict[str, str | None] = {}
-    refused: list[str] = []
     previous: str | None = None
     named = None if only is None else {name.lower() for name in only}
     for column in then.columns:
         found = have.get(column.name.lower())
-        if named is not None and column.name.lower() not in named:
+        if (named is not None and column.name.lower() not in named) or column.name.lower() in taken:
             previous = previous if found is None else back.get(found.name, found.name)
         elif found is None:
             add[column.name] = column.type

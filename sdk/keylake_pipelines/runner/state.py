@@ -158,6 +158,11 @@ class TableState:
     former: frozenset[str] = frozenset()
 
 
+def _is_log(partition: str) -> bool:
+    """A partition is one of a log: readings of a table have a blank or a slash in their names."""
+    return not re.search(r"[/ ]", partition)
+
+
 @dataclass(frozen=True)
 class TargetState:
     """A keyed table that is set aside: since which offsets, and why; `gone` where the source has no table for it."""
@@ -167,7 +172,8 @@ class TargetState:
     gone: bool = False
 
     def __str__(self) -> str:
-        named = sorted((f"{at} of {partition}" for partition, at in self.aside.items()), key=len)  # those of logs first
+        logs = {partition: at for partition, at in self.aside.items() if _is_log(partition)} or self.aside
+        named = sorted((f"{at} of {partition}" for partition, at in logs.items()), key=len)
         since = f" since offset {', '.join(named[:2])}" if named else ""
         return f"set aside{since}: {self.reason}"
 
@@ -221,8 +227,7 @@ class StateTable:
     def check_grows(self, partition: str, end: int) -> None:
         """Refuse a log whose rows would not count: after positions were given up, they are older than those before."""
         before = self._given_up.get(partition, end)
-        is_log = not re.search(r"[/ ]", partition)  # which are in the names of snapshots
-        if is_log and end < before:
+        if _is_log(partition) and end < before:
             raise SourceFailed(
                 f"{partition} is at {end:,} now, and was at {before:,}: its rows would be older than those that are in "
                 "tables. Another server, or a log that was reset, needs a pipeline of another name, and new tables."
