@@ -267,7 +267,7 @@ def test_a_rename_in_one_of_two_source_tables(lake: kl.Lake, namespace: str) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("behaviour", ["evolve", "lenient"])
 def test_a_column_that_comes_again_in_one_of_two_source_tables(lake: kl.Lake, namespace: str, behaviour: str) -> None:
-    """It stayed for the other one, with the values of both: they are read once more, and not for a column that is new."""
+    """It stayed for the other one, with the values of both: they are read once more, but not for one that is new."""
     other = SourceSchema(table("old.orders"), CREATED.schema.columns, ("id",))
     created: list[Event] = [CREATED, TableCreated(other), put(1, b="x"), Changed("old.orders", {"id": 2, "b": "y"})]
     again = (ColumnDropped(ORDERS, "b"), ColumnAdded(ORDERS, SourceColumn("b", StringType())))

@@ -11,29 +11,20 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 BINARY = "binary"
+_WIDE_BACKSLASH = {0xFF3C: "\\"}  # where Python has it, the server has the other one
+_OF_2005 = {0xE7C7: "\u1e3f", 0x1E3F: "\ue7c7"}  # GB 18030 gave a character another code then
+_CORRECTED = {
+    "keylake_sjis": ("shift_jis", _WIDE_BACKSLASH),
+    "keylake_ujis": ("euc_jp", _WIDE_BACKSLASH),
+    "keylake_gb18030": ("gb18030", _OF_2005),
+}
+# Sets of one byte are learnt from the server, which differs from Python in some characters of most.
 _CODECS = {
     "utf8": "utf-8",
     "utf8mb3": "utf-8",
     "utf8mb4": "utf-8",
     "ascii": "ascii",
     "latin1": "cp1252",
-    "latin2": "iso8859_2",
-    "latin5": "iso8859_9",
-    "latin7": "iso8859_13",
-    "cp1250": "cp1250",
-    "cp1251": "cp1251",
-    "cp1256": "cp1256",
-    "cp1257": "cp1257",
-    "cp850": "cp850",
-    "cp852": "cp852",
-    "cp866": "cp866",
-    "greek": "iso8859_7",
-    "hebrew": "iso8859_8",
-    "koi8r": "koi8_r",
-    "koi8u": "koi8_u",
-    "macroman": "mac_roman",
-    "macce": "mac_latin2",
-    "tis620": "tis_620",
     "ucs2": "utf-16-be",
     "utf16": "utf-16-be",
     "utf16le": "utf-16-le",
@@ -41,12 +32,11 @@ _CODECS = {
     "big5": "big5",
     "gb2312": "gb2312",
     "gbk": "gbk",
-    "gb18030": "gb18030",
-    "sjis": "shift_jis",
+    "gb18030": "keylake_gb18030",
+    "sjis": "keylake_sjis",
     "cp932": "cp932",
     "euckr": "cp949",
-    "ujis": "euc_jp",
-    "eucjpms": "euc_jp",
+    "ujis": "keylake_ujis",
 }
 
 
@@ -58,6 +48,22 @@ def _as_it_is(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error("keylake.as_it_is", _as_it_is)
+
+
+def _corrected(asked: str) -> codecs.CodecInfo | None:
+    if asked not in _CORRECTED:
+        return None
+    name, others = _CORRECTED[asked]
+    of_python = codecs.lookup(name)
+
+    def decode(data: Buffer, errors: str = "strict") -> tuple[str, int]:
+        text, length = of_python.decode(bytes(data), errors)
+        return text.translate(others), length
+
+    return codecs.CodecInfo(of_python.encode, decode, name=asked)
+
+
+codecs.register(_corrected)
 
 
 def lacks(charset: str) -> bool:

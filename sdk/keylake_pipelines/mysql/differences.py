@@ -30,6 +30,7 @@ class Known:
     schema: SourceSchema
     definitions: Mapping[str, str] = field(default_factory=dict[str, str])
     sure: bool = False
+    defined: bool = False  # by statements of the log: the definitions are those of this place
     changes: tuple[TableChange, ...] | None = ()  # of a ghost, since it was made as its table; None: not seen
     period: tuple[str, ...] = ()  # columns of a system-versioned table that are no columns of its rows
 
@@ -98,12 +99,15 @@ def made(name: Name, create: Create, key: tuple[str, ...]) -> Known:
         schema,
         {column.name: plain_definition(column.definition) for column in columns},
         sure=True,
+        defined=True,
         period=_period(name, create.columns),
     )
 
 
-def altered(known: Known, alter: Alter) -> tuple[Known, list[TableChange], bool]:
+def altered(known: Known, alter: Alter, *, is_strict: bool = True) -> tuple[Known, list[TableChange], bool]:
     """A table after a statement, what changed, and whether values did of which the log has no rows.
+
+    A session that `is_strict` refuses NOT NULL where a row has no value; others write a value.
 
     All names of a statement are those of before it: columns go first, then names change, a taken one after it is free.
     Where names go round in a circle, columns keep their places, and their values are read once more.
@@ -118,7 +122,7 @@ def altered(known: Known, alter: Alter) -> tuple[Known, list[TableChange], bool]
 
     def make(action: Action) -> None:
         nonlocal known, filled
-        changes, fills = _changes(known, action)
+        changes, fills = _changes(known, action, is_strict=is_strict)
         for change in changes:
             known = replace(known, schema=changed(known.schema, change))
         known = replace(known, definitions=_definitions(known, action))
@@ -207,7 +211,7 @@ def _column(table: Name, column: Defined) -> SourceColumn:
     return source_column(table, column.name, column.definition, column.comment)
 
 
-def _changes(known: Known, action: Action) -> tuple[tuple[TableChange, ...], bool]:
+def _changes(known: Known, action: Action, *, is_strict: bool) -> tuple[tuple[TableChange, ...], bool]:
     """The changes of columns, and whether values change of which the log has no rows."""
     table = known.schema.table
     name = name_of(table)
@@ -226,8 +230,10 @@ def _changes(known: Known, action: Action) -> tuple[tuple[TableChange, ...], boo
     if before is None or (before.type, before.comment) != (column.type, column.comment):
         changes.append(ColumnModified(table, column))
     # What is not sure may be what the statement makes of it.
-    same = known.sure and known.definitions.get(action.name) == plain_definition(action.column.definition)
-    return tuple(changes), not same
+    same = known.sure and known.defined
+    same = same and known.definitions.get(action.name) == plain_definition(action.column.definition)
+    # Of what a column is computed, no definition says.
+    return tuple(changes), not same or action.column.computed or (action.column.required and not is_strict)
 
 
 def _definitions(known: Known, action: Action) -> dict[str, str]:

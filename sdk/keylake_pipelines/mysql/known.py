@@ -88,8 +88,10 @@ class Selection:
 class KnownTables:
     """All tables that matter at the place up to which the log was read."""
 
-    def __init__(self, selection: Selection, catalog: Mapping[Name, CatalogTable]) -> None:
+    def __init__(self, selection: Selection, catalog: Mapping[Name, CatalogTable], at: int | None = None) -> None:
+        """`at` is a place of the log behind all that the catalog has seen; None where that is not known."""
         self._selection = selection
+        self._at = at
         self._tables: dict[Name, Known] = {}
         self._refused: dict[Name, SourceSchema] = {}  # until reading begins again
         self._told: dict[Name, tuple[SourceSchema, SourceSchema]] = {}  # before reading began, and in the catalog then
@@ -223,22 +225,29 @@ class KnownTables:
         refused = self._refused[name] = SourceSchema(SourceTable(name), (), (), refused=reason)
         return TableCreated(refused) if known is None else TableRefused(refused.table, reason)
 
-    def follow(self, statement: Statement) -> Outcome:
-        """The effects of a statement on the tables; one that makes a column which cannot be read refuses its table."""
+    def follow(self, statement: Statement, *, at: int | None = None, is_strict: bool = True) -> Outcome:
+        """The effects of a statement on the tables; one that makes a column which cannot be read refuses its table.
+
+        `at` is its place in the log: from where the catalog was read on, definitions are those of the place.
+        `is_strict` says that its session refuses values which a column cannot hold.
+        """
         outcome = Outcome()
+        if self._at is not None and at is not None and at >= self._at:
+            self._at = None
+            self._tables = {name: replace(known, defined=True) for name, known in self._tables.items()}
         try:
-            self._follow(statement, outcome)
+            self._follow(statement, outcome, is_strict=is_strict)
         except DefinitionError as error:
             if isinstance(statement, (Create, Alter)) and self.takes(statement.table):
                 outcome.changes.append(self.refuse(statement.table, str(error)))
                 outcome.touched.add(statement.table)
         return outcome
 
-    def _follow(self, statement: Statement, outcome: Outcome) -> None:
+    def _follow(self, statement: Statement, outcome: Outcome, *, is_strict: bool) -> None:
         if isinstance(statement, Create):
             self._create(statement, outcome)
         elif isinstance(statement, Alter):
-            self._alter(statement, outcome)
+            self._alter(statement, outcome, is_strict=is_strict)
         elif isinstance(statement, Renames):
             for rename in statement.renames:
                 self._rename(rename, outcome)
@@ -293,11 +302,11 @@ class KnownTables:
             outcome.changes.append(TableCreated(known.schema))
             outcome.touched.add(name)
 
-    def _alter(self, alter: Alter, outcome: Outcome) -> None:
+    def _alter(self, alter: Alter, outcome: Outcome, *, is_strict: bool) -> None:
         name = alter.table
         known = self._tables.get(name)
         if known is not None and self.watches(name):
-            then, changes, filled = altered(known, alter)
+            then, changes, filled = altered(known, alter, is_strict=is_strict)
             if self._ghost_of(name) is not None:
                 then = replace(then, changes=None if then.changes is None else (*then.changes, *changes))
             else:
@@ -374,7 +383,7 @@ class KnownTables:
             changes.append(change)
         if new.changes is None:
             changes += [ColumnAdded(table, column) for column in new.schema.columns]
-        self._tables[name] = Known(replace(schema, columns=new.schema.columns), new.definitions, new.sure)
+        self._tables[name] = Known(replace(schema, columns=new.schema.columns), new.definitions, new.sure, new.defined)
         outcome.changes.extend(changes)
         if new.changes is None or any(isinstance(change, (ColumnAdded, ColumnModified)) for change in changes):
             outcome.again.add(name)

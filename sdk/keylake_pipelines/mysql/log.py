@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import re
+import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,13 +24,12 @@ from keylake_pipelines.mysql.known import KnownTables
 from keylake_pipelines.mysql.maps import TableMap, WatchedTables, rows_event, table_map
 from keylake_pipelines.mysql.places import BEGINNING_OF_FILE, Gtid, place_of
 from keylake_pipelines.mysql.rows import Prepared, Rows
-from keylake_pipelines.mysql.server import Server, StreamConnections, other_log
-from keylake_pipelines.mysql.statements import Alter, Create, Xid, names_of, statement_of, xa_of
+from keylake_pipelines.mysql.server import Server, StreamConnections, columns_with_defaults, other_log
+from keylake_pipelines.mysql.statements import Alter, Create, Xid, changes_rows, names_of, statement_of, xa_of
 from keylake_pipelines.mysql.words import Name, with_escapes
 from keylake_pipelines.source.tables import TableChange
 
 _COMPRESSED = (40, *range(165, 172))  # transactions of MySQL, statements and rows of MariaDB
-_ROWS_IN_STATEMENTS = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD|SELECT|DO|CALL|WITH)\b", re.IGNORECASE)
 _OF_FOREIGN_KEYS = re.compile(r"\bREFERENCES\b|\bRENAME\b", re.IGNORECASE)
 _OF_SEQUENCES = (
     *("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size"),
@@ -37,9 +37,11 @@ _OF_SEQUENCES = (
 )
 _ENDS = ("COMMIT", "ROLLBACK")
 LOG = logging.getLogger("keylake")
+_HAS_CHECKSUMS, _CRC32 = "_BinLogStreamReader__use_checksum", 1
 _STATUS = "_read_status_vars_value_for_key"
 _FLAGS, _SQL_MODE = 0, 1  # codes of what stands in front of a statement, the first two of each
 _NO_BACKSLASH_ESCAPES = 1 << 20  # of its sql_mode
+_STRICT = 3 << 21  # for tables with transactions, and for all
 
 
 @dataclass
@@ -101,6 +103,7 @@ class BinaryLog:
         self.stale: set[Name] = set()  # tables whose rows change with those that were changed
         self._prepared: dict[Xid, Prepared] = {}
         self._told: set[Name] = set()  # tables with statements instead of rows
+        self._with_defaults: dict[Name, frozenset[str]] = {}  # columns that have some; asked again after a statement
 
     def close(self) -> None:
         if self._stream is not None:
@@ -186,6 +189,8 @@ class BinaryLog:
             kind = type(event).__name__
             if kind == "FormatDescriptionEvent":
                 goes_on = not self._is_first_file
+                # Each file says whether its events have checksums; the library asks for the setting of now.
+                setattr(self._stream, _HAS_CHECKSUMS, event.checksum_algorithm == _CRC32)
                 self._file_begins(event.timestamp)
                 current = Transaction(Rows(self._server.name))  # a server that was killed wrote no end of its last one
                 if goes_on:
@@ -235,13 +240,14 @@ class BinaryLog:
         elif kind == "PartialUpdateRowsEvent":
             raise SourceFailed(
                 f"The log of {self._server.name} has parts of JSON values."
-                " Run: SET GLOBAL binlog_row_value_options = ''"
+                " Run: SET GLOBAL binlog_row_value_options = '', and begin with a new snapshot:"
+                " keylake resnapshot, with the name of the pipeline."
             )
         elif event.event_type in _COMPRESSED:
             raise SourceFailed(
-                f"The log of {self._server.name} is compressed (event {event.event_type})."
-                " Run: SET GLOBAL log_bin_compress = OFF (MySQL: binlog_transaction_compression),"
-                " and begin with a new snapshot."
+                f"The log of {self._server.name} is compressed. Run: SET GLOBAL log_bin_compress = OFF (MySQL:"
+                " binlog_transaction_compression), and begin with a new snapshot: keylake resnapshot, with the name of"
+                " the pipeline."
             )
         return False
 
@@ -325,12 +331,14 @@ class BinaryLog:
                 self._end_prepared(xid, current, commits=verb == "COMMIT")
             return verb in _ENDS
         database = event.schema.decode() if isinstance(event.schema, bytes) else event.schema
-        if _ROWS_IN_STATEMENTS.match(query):
+        if changes_rows(query):
             self._changes_unlogged(query, database)
             return False
         statement = statement_of(query, database)
         if statement is not None:
-            current.outcome = self._tables.follow(statement)
+            self._with_defaults = {}
+            is_strict = bool(event.sql_mode & _STRICT)
+            current.outcome = self._tables.follow(statement, at=self._begins, is_strict=is_strict)
         if isinstance(statement, Create) and statement.selects:  # a log of rows has the columns alone, and then rows
             self._changes_unlogged(query, database)
         current.refers = bool(_OF_FOREIGN_KEYS.search(query))
@@ -393,12 +401,28 @@ class BinaryLog:
         gives, parent = self._tables.takes(name), name in self.cascades.parents
         if gives:
             current.tables.add(name)
-        rows = rows_event(event, kind, described)
-        if parent:
-            for before, after in rows.images():
-                self._cascade(described, before, after)
-        if gives and current.rows.take(rows, self._begins, seconds):
-            self.again.add(name)
+        try:
+            rows = rows_event(event, kind, described)
+            if parent:
+                for before, after in rows.images():
+                    self._cascade(described, before, after)
+            lacking = rows.lacking
+            if gives and (current.rows.take(rows, self._begins, seconds) or (lacking and self._fills(name, lacking))):
+                self.again.add(name)
+        except (ValueError, LookupError, struct.error) as error:
+            self._maps[event.table_id] = None
+            self._refuse(
+                name,
+                f"The log has a row of {'.'.join(name)} that cannot be read: {error}. Leave the table out, or mend the"
+                " value and have the table read once more: keylake resnapshot, with the names of the pipeline and of"
+                " the keyed table.",
+            )
+
+    def _fills(self, name: Name, lacking: frozenset[str]) -> bool:
+        """Rows that were inserted have values in columns that the log lacks: the constants that are their defaults."""
+        if name not in self._with_defaults:
+            self._with_defaults[name] = columns_with_defaults(self._server, name)
+        return bool(lacking & self._with_defaults[name])
 
     def _cascade(self, table: TableMap, before: dict[str, str] | None, after: dict[str, str] | None) -> None:
         """Note the other tables whose rows change with a row."""

@@ -50,6 +50,15 @@ class TableMap:
     _readings: dict[tuple[bytes | None, bytes | None], Reading] = field(
         default_factory=dict[tuple[bytes | None, bytes | None], Reading]
     )
+    _absent: dict[bytes, frozenset[str]] = field(default_factory=dict[bytes, frozenset[str]])
+
+    def absent(self, present: bytes) -> frozenset[str]:
+        """The columns of rows that are not in images with these bits."""
+        if present not in self._absent:
+            bits = int.from_bytes(present, "little")
+            names = {each.name for i, each in enumerate(self._logged) if not bits >> i & 1}
+            self._absent[present] = frozenset(names - set(self.period))
+        return self._absent[present]
 
     @property
     def label(self) -> str:
@@ -242,6 +251,11 @@ class RowsEvent:
     data: bytes
     before: bytes | None  # the bitmap of the columns that these images have; None: there are none
     after: bytes | None
+
+    @property
+    def lacking(self) -> frozenset[str]:
+        """The columns that rows which are inserted have, and their images have not (binlog_row_image MINIMAL)."""
+        return frozenset() if self.before is not None or self.after is None else self.table.absent(self.after)
 
     def images(self, at: int = 0) -> Iterator[tuple[dict[str, str] | None, dict[str, str] | None]]:
         """The values of each row before and after the change, from a place on."""

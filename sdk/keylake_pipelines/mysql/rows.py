@@ -26,6 +26,12 @@ def row_json(values: dict[str, str]) -> str:
     return "{" + ",".join([f"{text_literal(name)}:{value}" for name, value in values.items()]) + "}"
 
 
+def _check_end(at: int, end: int) -> None:
+    """Refuses rows that were read beyond the end of their event: values were cut."""
+    if at != end:
+        raise ValueError(f"rows end {at - end} bytes behind their event")
+
+
 @dataclass
 class Rows:
     """Columns of `CHANGES`, row after row."""
@@ -88,6 +94,7 @@ class Rows:
         while at < end:
             row, at = read(data, at)
             rows.append(row)
+        _check_end(at, end)
         self._add_all(event.table.label, op, rows, begins, seconds)
 
     def _take_updates(
@@ -107,6 +114,7 @@ class Rows:
             self._add_all(event.table.label, "u", rows, begins, seconds)
             rows = []
             lacking |= self._take_images(event.table, *next(event.images(begin)), begins, seconds)
+        _check_end(at, end)
         self._add_all(event.table.label, "u", rows, begins, seconds)
         return lacking
 

@@ -339,6 +339,18 @@ def catalog(server: Server, connection: Connection[Any]) -> dict[tuple[str, str]
     return found
 
 
+def columns_with_defaults(server: Server, name: tuple[str, str]) -> frozenset[str]:
+    """The columns of a table that a row has a value in where an INSERT names none; constants are not in all logs."""
+    with server.asked("asking for defaults of columns"), closing(server.connect()) as connection:
+        rows = rows_of(
+            connection,
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = %s AND table_name = %s"
+            " AND (is_nullable = 'NO' OR coalesce(column_default, 'NULL') <> 'NULL')",
+            name,
+        )
+    return frozenset(str(each) for (each,) in rows)
+
+
 def _catalog(server: Server, connection: Connection[Any]) -> dict[tuple[str, str], CatalogTable]:
     with server.asked("asking for its tables"), closing(connection.cursor()):
         named = rows_of(

@@ -119,7 +119,8 @@ class MySqlSource:
         control = self._control = self._server.connect()
         check_log(self._server, control)
         files = log_files(self._server, control)
-        tables = self._tables = KnownTables(self._selection, catalog(self._server, control))
+        known_now = catalog(self._server, control)
+        tables = self._tables = KnownTables(self._selection, known_now, place_of(*log_end(control)))
         found = positions.get(self._server.name)
         if found is None:
             self._place = place_of_start(self._server, control, files, self._start, lambda: self._without_rows(control))

@@ -23,6 +23,8 @@ class Defined:
     definition: str
     comment: str = ""
     filled: bool = False  # rows that are there get a value by the statement, of which the log has no row
+    computed: bool = False  # of other columns
+    required: bool = False  # NOT NULL
     key: bool = False
     period: str = ""  # START or END, of the columns that say when a row of a system-versioned table is current
 
@@ -135,8 +137,8 @@ Statement = Alter | Create | Renames | Drops | Truncate | DropDatabase | Unknown
 
 _NO_COLUMN = frozenset(
     {"INDEX", "KEY", "UNIQUE", "FULLTEXT", "SPATIAL", "PRIMARY", "CONSTRAINT", "FOREIGN", "CHECK", "PARTITION"}
-    | {"PERIOD", "SYSTEM", "VECTOR"}
 )
+_OR_COLUMN = {"PERIOD": ("FOR",), "SYSTEM": ("VERSIONING",), "VECTOR": ("INDEX", "KEY")}  # by the word behind
 _BEHIND_TYPES = frozenset(
     {"NOT", "NULL", "DEFAULT", "COMMENT", "PRIMARY", "UNIQUE", "KEY", "AUTO_INCREMENT", "AS", "GENERATED", "CHECK"}
     | {"REFERENCES", "ON", "INVISIBLE", "WITH", "REF_SYSTEM_ID"}
@@ -151,6 +153,7 @@ _OF_NO_ROWS = frozenset(
     | {"REORGANIZE", "REPAIR", "ROW_FORMAT", "STATS_AUTO_RECALC", "STATS_PERSISTENT", "STATS_SAMPLE_PAGES"}
     | {"STORAGE", "TABLESPACE", "TRANSACTIONAL", "UNION", "WITH", "WITHOUT"}
 )
+_CHANGES_OF_ROWS = ("INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "SELECT", "DO", "CALL", "WITH")
 # First words of statements that change neither columns nor rows of tables, or whose rows the log has.
 _OF_NO_TABLE = frozenset(
     {"ALTER", "ANALYZE", "BEGIN", "CALL", "CHANGE", "CHECK", "COMMIT", "CREATE", "DELETE", "DO", "DROP", "EXECUTE"}
@@ -190,31 +193,54 @@ def _defined(name: str, tokens: list[Token]) -> tuple[Defined, str | None]:
     computed = "AS" in words or "GENERATED" in words
     is_now = words[:1] == ["TIMESTAMP"] and "NULL" not in words  # where explicit_defaults_for_timestamp is off
     empty_by_default = ("DEFAULT", "NULL") in pairs
-    filled = ("NOT", "NULL") in pairs or ("DEFAULT" in words and not empty_by_default) or computed
+    required = ("NOT", "NULL") in pairs
+    filled = required or ("DEFAULT" in words and not empty_by_default) or computed
     column = Defined(
         name=name,
         definition=_definition(tokens, words),
         comment=comment,
         filled=filled or is_now or "SERIAL" in words or "AUTO_INCREMENT" in words,
-        key=("PRIMARY", "KEY") in pairs or "SERIAL" in words,
+        computed=computed,
+        required=required,
+        key=any(word == "KEY" and words[i - 1 : i] != ["UNIQUE"] for i, word in enumerate(words)),
         period=next((each for each in ("START", "END") if computed and ("ROW", each) in pairs), ""),
     )
     return column, after
 
 
-def _added(reader: Words) -> Iterator[Add]:
-    reader.skip("COLUMN")
-    reader.skip("IF", "NOT", "EXISTS")
-    if reader.skip("("):
-        while True:
-            name = reader.take().text
-            yield Add(_defined(name, reader.part())[0])
-            if not reader.skip(","):
-                break
-        reader.skip(")")
-    else:
-        name = reader.take().text
-        yield Add(*_defined(name, reader.part()))
+def _is_no_column(reader: Words) -> bool:
+    """A key, a constraint or the like comes next, and no name of a column."""
+    if reader.next.kind != "word":
+        return False
+    if behind := _OR_COLUMN.get(reader.next.text.upper()):
+        return reader.at + 1 < len(reader.tokens) and reader.tokens[reader.at + 1].says(*behind)
+    return reader.next.says(*_NO_COLUMN)
+
+
+def _primary_key(reader: Words) -> tuple[str, ...]:
+    """The columns of a primary key that is named beside columns; of other keys and constraints none."""
+    if reader.skip("CONSTRAINT") and not reader.next.says("PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
+        reader.take()
+    if not reader.skip("PRIMARY", "KEY"):
+        return ()
+    while reader.at < len(reader.tokens) and not reader.next.says("("):
+        reader.take()
+    return reader.names()
+
+
+def _column_list(reader: Words) -> tuple[list[Defined], tuple[str, ...]]:
+    """The columns between brackets, and their primary key."""
+    columns: list[Defined] = []
+    key: tuple[str, ...] = ()
+    while reader.next.kind != "end":
+        if _is_no_column(reader):
+            key = _primary_key(reader) or key
+            reader.part()
+        else:
+            columns.append(_defined(reader.take().text, reader.part())[0])
+        if not reader.skip(","):
+            break
+    return columns, key or tuple(each.name for each in columns if each.key)
 
 
 @dataclass
@@ -272,15 +298,23 @@ def _clause(reader: Words, found: _Altered) -> None:
 
 
 def _drop(reader: Words, found: _Altered) -> None:
-    if not (reader.next.kind == "word" and reader.next.says(*_NO_COLUMN)):
+    if not _is_no_column(reader):
         reader.skip("COLUMN")
         reader.skip("IF", "EXISTS")
         found.actions.append(Drop(reader.take().text))
-    elif reader.skip("PRIMARY"):
+    elif reader.skip("PRIMARY") or _is_primary_index(reader):
         found.key = found.key or ()
     elif reader.next.says("PARTITION", "SYSTEM", "PERIOD"):
         found.unversioned = not reader.next.says("PARTITION")
         found.unlogged.append(found.table)
+
+
+def _is_primary_index(reader: Words) -> bool:
+    """The index that is dropped next is that of the primary key, whose name no other index has."""
+    if not (reader.skip("INDEX") or reader.skip("KEY")):
+        return False
+    reader.skip("IF", "EXISTS")
+    return reader.take().text.upper() == "PRIMARY"
 
 
 def _modify(reader: Words, found: _Altered, *, renames: bool) -> None:
@@ -307,17 +341,21 @@ def _move_partition(reader: Words, found: _Altered) -> None:
 
 
 def _add(reader: Words, found: _Altered) -> None:
-    if reader.skip("CONSTRAINT") and not reader.next.says("PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
-        reader.take()
-    if reader.skip("PRIMARY", "KEY"):
-        while reader.at < len(reader.tokens) and not reader.next.says("("):
-            reader.take()
-        found.key = reader.names()
-    elif not (reader.next.kind == "word" and reader.next.says(*_NO_COLUMN)):
-        added = list(_added(reader))
-        found.actions += added
-        keys = tuple(each.column.name for each in added if each.column.key)
-        found.key = keys or found.key
+    if _is_no_column(reader):
+        found.key = _primary_key(reader) or found.key
+        return
+    reader.skip("COLUMN")
+    reader.skip("IF", "NOT", "EXISTS")
+    if reader.skip("("):
+        columns, key = _column_list(reader)
+        reader.skip(")")
+        found.actions += [Add(column) for column in columns]
+    else:
+        name = reader.take().text
+        column, after = _defined(name, reader.part())
+        found.actions.append(Add(column, after))
+        key = (column.name,) if column.key else ()
+    found.key = key or found.key
 
 
 def _create(reader: Words, replaces: bool) -> Create:
@@ -325,38 +363,35 @@ def _create(reader: Words, replaces: bool) -> Create:
     table = reader.table()
     if reader.skip("LIKE") or reader.skip("(", "LIKE"):
         return Create(table, like=reader.table(), replaces=replaces)
-    columns: list[Defined] = []
-    key: tuple[str, ...] = ()
-    if reader.skip("("):
-        while reader.next.kind != "end":
-            if reader.next.kind == "word" and reader.next.says(*_NO_COLUMN):
-                if reader.skip("CONSTRAINT") and not reader.next.says("PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
-                    reader.take()
-                if reader.skip("PRIMARY", "KEY"):
-                    while reader.at < len(reader.tokens) and not reader.next.says("("):
-                        reader.take()
-                    key = reader.names()
-                reader.part()
-            else:
-                columns.append(_defined(reader.take().text, reader.part())[0])
-            if not reader.skip(","):
-                break
+    columns, key = _column_list(reader) if reader.skip("(") else ([], ())
     selects = any(each.says("SELECT") for each in reader.tokens[reader.at :])
-    return Create(
-        table,
-        tuple(columns),
-        key or tuple(each.name for each in columns if each.key),
-        replaces=replaces,
-        selects=selects,
-    )
+    return Create(table, tuple(columns), key, replaces=replaces, selects=selects)
 
 
-def statement_of(text: str, database: str) -> Statement | None:
-    """The effect of a statement on tables, or None if it does nothing to their columns or rows."""
+def _begun(text: str, database: str) -> Words:
+    """The words of a statement behind the settings that hold for it alone."""
     reader = words_of(text, database)
     if reader.skip("SET", "STATEMENT"):
         while reader.next.kind != "end" and not reader.skip("FOR"):
             reader.take()
+    return reader
+
+
+def changes_rows(text: str) -> bool:
+    """A statement changes rows, or calls what may, and stands in the log in place of them.
+
+    >>> changes_rows("/* nightly */ (SELECT f())"), changes_rows("SET STATEMENT max_statement_time=1 FOR DELETE FROM t")
+    (True, True)
+    """
+    reader = _begun(text, "")
+    while reader.skip("("):
+        pass
+    return reader.next.kind == "word" and reader.next.says(*_CHANGES_OF_ROWS)
+
+
+def statement_of(text: str, database: str) -> Statement | None:
+    """The effect of a statement on tables, or None if it does nothing to their columns or rows."""
+    reader = _begun(text, database)
     if reader.skip("ALTER"):
         _ = reader.skip("ONLINE") or reader.skip("OFFLINE")
         drops_rows = reader.skip("IGNORE")  # that a new key has twice
@@ -373,6 +408,12 @@ def statement_of(text: str, database: str) -> Statement | None:
     if reader.skip("DROP", "DATABASE") or reader.skip("DROP", "SCHEMA"):
         reader.skip("IF", "EXISTS")
         return DropDatabase(reader.take().text)
+    if reader.skip("DROP", "INDEX"):
+        reader.at -= 1
+        if not _is_primary_index(reader):
+            return None
+        reader.skip("ON")
+        return Alter(reader.table(), (), key=())
     if reader.skip("DROP", "TABLE") or reader.skip("DROP", "TABLES"):
         reader.skip("IF", "EXISTS")
         tables = [reader.table()]

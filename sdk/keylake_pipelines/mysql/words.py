@@ -11,7 +11,7 @@ from keylake_pipelines.source.tables import SourceTable
 Name = tuple[str, str]  # of a database and a table
 
 _TOKEN = re.compile(
-    r"""(?P<space>\s+|--[\s].*?(?:\n|$)|\#.*?(?:\n|$)|/\*[^!M].*?\*/|/\*\*/)
+    r"""(?P<space>\s+|--[\s].*?(?:\n|$)|\#.*?(?:\n|$)|/\*(?!M?!).*?\*/)
       | (?P<opened>/\*M?!\d*)|(?P<closed>\*/)
       | `(?P<quoted>(?:[^`]|``)*)`
       | (?P<text>'(?:[^'\\]|''|\\.)*')

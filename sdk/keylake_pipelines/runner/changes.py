@@ -327,7 +327,7 @@ class Changes:
             raise OtherType("; ".join(refused))
 
     def keep_former(self, target: str, before: TableState) -> None:
-        """What a source table had until its columns were read anew is still in rows of the keyed table."""
+        """Columns that a source table had until it was read anew are still in rows of the keyed table."""
         pair = (str(before.schema.table), target)
         now = self._state.tables[pair]
         former = (before.former | self._names(before.schema)) - self._names(now.schema)

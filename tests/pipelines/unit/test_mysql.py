@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from pyiceberg.types import BinaryType, BooleanType, DecimalType, IntegerType, LongType, StringType
 
-from keylake_pipelines.mysql.differences import Outcome
+from keylake_pipelines.mysql.differences import Outcome, altered, made
 from keylake_pipelines.mysql.forms import form_of
 from keylake_pipelines.mysql.keys import BEGIN, KeyColumn, Offsets
 from keylake_pipelines.mysql.known import KnownTables, Selection
@@ -18,12 +18,14 @@ from keylake_pipelines.mysql.statements import (
     Alter,
     Change,
     Create,
+    Defined,
     Drop,
     Drops,
     RenameColumn,
     Renames,
     RenameTable,
     Truncate,
+    changes_rows,
     statement_of,
 )
 from keylake_pipelines.source.tables import (
@@ -109,6 +111,86 @@ def test_other_statements() -> None:
     assert statement_of("ALTER IGNORE TABLE t ADD UNIQUE (a)", "shop") == Alter(T, (), unlogged=(T,))
     assert statement_of("GRANT ALL ON *.* TO x", "shop") is None
     assert statement_of("CREATE INDEX i ON t (a)", "shop") is None
+
+
+@pytest.mark.parametrize("name", ["period", "system", "vector", "`key`"])
+def test_columns_with_names_that_are_words_elsewhere(name: str) -> None:
+    plain = name.strip("`")
+    added = statement_of(f"ALTER TABLE t ADD {name} INT, DROP {name}", "shop")
+    assert isinstance(added, Alter)
+    first, second = added.actions
+    assert isinstance(first, Add)
+    assert first.column.name == plain
+    assert second == Drop(plain)
+    made = statement_of(f"CREATE TABLE t (id INT KEY, {name} INT, UNIQUE KEY u (id))", "shop")
+    assert isinstance(made, Create)
+    assert [column.name for column in made.columns] == ["id", plain]
+
+
+def test_keys_beside_and_behind_columns() -> None:
+    def key_of(columns: str) -> tuple[str, ...]:
+        made = statement_of(f"CREATE TABLE t ({columns})", "shop")
+        assert isinstance(made, Create)
+        return made.key
+
+    assert key_of("id INT KEY, a INT") == ("id",)
+    assert key_of("id INT UNIQUE KEY, a INT PRIMARY KEY COMMENT 'the KEY'") == ("a",)
+    assert key_of("id SERIAL, a INT") == (), "it is unique, and no primary key"
+    assert key_of("id INT, CONSTRAINT c PRIMARY KEY (id), PERIOD FOR SYSTEM_TIME (x, y)") == ("id",)
+    added = statement_of("ALTER TABLE t ADD COLUMN (c INT DEFAULT 3, KEY kc (c), PRIMARY KEY (c))", "shop")
+    assert isinstance(added, Alter)
+    assert [each.column.name for each in added.actions if isinstance(each, Add)] == ["c"]
+    assert added.key == ("c",)
+
+
+def test_the_primary_key_is_dropped_by_its_index() -> None:
+    without = Alter(T, (), key=())
+    assert statement_of("DROP INDEX `PRIMARY` ON t", "shop") == without
+    assert statement_of("ALTER TABLE t DROP INDEX `primary`", "shop") == without
+    assert statement_of("ALTER TABLE t DROP KEY `PRIMARY`", "shop") == without
+    assert statement_of("DROP INDEX IF EXISTS other ON t", "shop") is None
+    assert statement_of("ALTER TABLE t DROP INDEX other", "shop") == Alter(T, ())
+
+
+@pytest.mark.parametrize("comment", ["/*Move it*/", "/* app */", "-- hello\n", "# hi\n", "/*M*/", "/**/"])
+def test_comments_in_front_of_statements(comment: str) -> None:
+    assert statement_of(f"{comment} TRUNCATE {comment} TABLE t", "shop") == Truncate(T)
+    assert changes_rows(f"{comment} UPDATE t SET a = 1")
+    assert not changes_rows(f"{comment} TRUNCATE t")
+
+
+@pytest.mark.parametrize("statement", ["/*!50000 DELETE */ FROM t", "/*!INSERT INTO t SELECT 1 */", "((SELECT f()))"])
+def test_statements_that_stand_in_the_log_for_rows(statement: str) -> None:
+    assert changes_rows(statement)
+
+
+def test_what_only_some_sessions_change() -> None:
+    """Values that become others by a statement, of which the log has no rows."""
+    known = made(T, Create(T, (Defined("id", "int"), Defined("a", "int"), Defined("g", "int")), ("id",)), ("id",))
+
+    def fills(clause: str, *, is_strict: bool = True) -> bool:
+        alter = statement_of(f"ALTER TABLE t {clause}", "shop")
+        assert isinstance(alter, Alter)
+        return altered(known, alter, is_strict=is_strict)[2]
+
+    assert not fills("MODIFY a INT COMMENT 'the same'")
+    assert fills("MODIFY g INT AS (a * 3) STORED")
+    assert fills("CHANGE g h INT GENERATED ALWAYS AS (a * 3) VIRTUAL")
+    assert not fills("MODIFY a INT NOT NULL")
+    assert fills("MODIFY a INT NOT NULL", is_strict=False)
+
+
+def test_definitions_of_a_catalog_that_is_ahead_of_the_log() -> None:
+    """A statement that made them what they are has changed values; one behind the catalog's place has not."""
+    column = CatalogColumn("a", "varchar(3)", "")
+    tables = KnownTables(
+        Selection((re.compile(".*"),)), {T: ((CatalogColumn("id", "int", ""), column), ("id",), "")}, 100
+    )
+    tables.observe(T, (SourceColumn("id", IntegerType()), SourceColumn("a", StringType())), ("id",))
+    alter = statement_of("ALTER TABLE t MODIFY a VARCHAR(3)", "shop")
+    assert alter is not None
+    assert tables.follow(alter, at=50).again == {T}
+    assert tables.follow(alter, at=100).again == set()
 
 
 def test_a_table_of_a_query() -> None:
