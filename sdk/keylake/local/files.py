@@ -15,7 +15,7 @@ from pyiceberg.types import LongType, NestedField, PrimitiveType
 from keylake.errors import ForeignCommit, Unsupported
 from keylake.local import names
 from keylake.local.damage import reading
-from keylake.local.lateness import ages_of, is_late
+from keylake.local.lateness import ages_of, is_late, is_mixed
 from keylake.local.layout import Layout
 from keylake.local.manifests import entries_of, live, manifests_of
 from keylake.local.moments import is_own_file, summary_of
@@ -89,7 +89,7 @@ class Listing:
                         f"File {each.path} of {self._name} was not written by keylake, and the commit that added it "
                         "has expired. Adopt it, or roll back to a commit before it, through Spark."
                     )
-        if any(is_late(file.path) for file in found):
+        if any(is_late(file.path) or is_mixed(file.path) for file in found):
             found = [file for several in by_bucket(found).values() for file in _as_they_count(several)]
         return tuple(sorted(found, key=lambda file: (file.age, *_sortable(file.lower))))
 

@@ -58,6 +58,11 @@ def is_late(path: str) -> bool:
     return "-late_" in path and Mark.of(path).is_late
 
 
+def is_mixed(path: str) -> bool:
+    """Says that rows of a file were late, and are a run like others now."""
+    return "-mixed-" in path.rpartition("/")[2]
+
+
 def limit_of(properties: Mapping[str, str], spec: TableSpec, watermarks: Mapping[str, int]) -> int | None:
     """The version below which a row is late; None where the table allows any lateness, or knows no watermark."""
     said = properties.get(LATENESS)
@@ -72,25 +77,29 @@ def ages_of(files: Sequence[tuple[str, int]]) -> list[int]:
 
     A file is its path and the number of its commit. The order is that of commits, but for late files, which merges of
     timely ones leave where they are. A late file comes after all timely ones, but before those that began after it with
-    a lower limit.
+    a lower limit. Rows that were late, and are a run like others now, come after the others of their number.
 
     >>> ages_of([("1-timely_x_1-a.parquet", 3), ("2-late_20-b.parquet", 2)])
     [1, 2]
+    >>> ages_of([("2-mixed-compact-b.parquet", 3), ("1-timely_x_1-a.parquet", 3)])
+    [2, 1]
     """
     marked = [(number, Mark.of(path)) for path, number in files]
+    mixed = [is_mixed(path) for path, _ in files]
     timely = {(mark.since or number, number, mark.limit) for number, mark in marked if not mark.is_late}
     before = math.inf  # late files keep their order among themselves
-    places: dict[tuple[int, Mark], tuple[float, bool, int]] = {}
-    for number, mark in sorted(marked, key=lambda each: -each[0]):
+    places: dict[int, tuple[float, bool, int, bool]] = {}  # by the index of a file
+    for at in sorted(range(len(marked)), key=lambda each: -marked[each][0]):
+        number, mark = marked[at]
         if mark.is_late:
             before = min(
                 [before, *(newest for since, newest, limit in timely if _is_after(number, mark, since, limit))]
             )
-            places[number, mark] = before, False, number
+            places[at] = before, False, number, False
         else:
-            places[number, mark] = number, True, number
+            places[at] = number, True, number, mixed[at]
     ages = {place: age for age, place in enumerate(sorted(set(places.values())), 1)}
-    return [ages[places[each]] for each in marked]
+    return [ages[places[at]] for at in range(len(marked))]
 
 
 def _is_after(number: int, late: Mark, since: int, limit: int | None) -> bool:

@@ -150,6 +150,58 @@ def test_late_rows_become_a_run_like_others(lake: kl.Lake, warehouse: Path) -> N
     assert read(table) == expected | {5: 5}
 
 
+@pytest.mark.parametrize("deleted", [False, True], ids=["value", "tombstone"])
+def test_a_tie_with_a_row_that_was_late(lake: kl.Lake, warehouse: Path, deleted: bool) -> None:
+    """The late row is of the later commit, also where it is in a run like others, of the number of the newest file."""
+    table = table_of(lake)
+    table.upsert(rows({1: 1}, -90), watermark=NOON)
+    if deleted:
+        table.delete([{"id": 1}], version=NOON - timedelta(minutes=90))
+    else:
+        table.upsert(rows({1: 10}, -90))
+    for number in range(2):
+        table.upsert(rows({2: number}, number))
+    table.compact(APART)
+    table.compact(SOON)
+    assert names(lake, table) == ["mixed-compact", "timely_x_1-compact"]
+    expected = {2: 1} if deleted else {1: 10, 2: 1}
+    assert read(table) == expected
+    with keylake.local.open(warehouse) as opened:
+        local = opened.table(table.name)
+        assert {row.id: row.n for row in local.read().rows()} == expected
+        assert (local.get(id=1) is None) == deleted
+
+
+def test_merged_rows_are_not_added_beside_late_rows_of_after_them(lake: kl.Lake) -> None:
+    """They would count as older than those, though what is added counts as the newest commit."""
+    table = table_of(lake)
+    table.upsert(rows({1: 1}, -90), watermark=NOON)
+    table.upsert(rows({8: 8}, -90))
+    for number in range(2):
+        table.upsert(rows({4: number}, number))
+    table.compact(APART)
+    merged = table.history(1, compactions=True)[0]
+    table.files.drop("path LIKE '%compact%'")
+    table.upsert(rows({1: 10}, -90))
+    before = read(table)
+    with pytest.raises(kl.Unsupported, match=r"would count as older than those; merge all with compact\('full'\)"):
+        table.files.restore("path LIKE '%compact%'", at=merged)
+    assert read(table) == before == {1: 10, 8: 8}
+    table.compact("full")
+    table.files.restore("path LIKE '%compact%'", at=merged)
+    assert read(table) == {1: 1, 8: 8, 4: 1}
+
+
+def test_rows_of_a_release_are_on_time(lake: kl.Lake) -> None:
+    """A release counts as a write at that moment, also of rows that were mended in the quarantine."""
+    table = table_of(lake)
+    table.upsert(rows({1: 1}, -100), watermark=NOON)
+    table.upsert(rows({5: -5}, -95), require=[kl.condition("n >= 0")], on_failure="quarantine")
+    assert table.branch("quarantine").upsert(rows({5: 5}, -95)).late == 0
+    table.quarantine.release()
+    assert read(table) == read(table, freshness="on_time") == {1: 1, 5: 5}
+
+
 def test_rows_that_were_late_do_not_lend_their_columns(lake: kl.Lake) -> None:
     """Their file has the number of the newest one, which here has other keys, and no columns."""
     table = table_of(lake)

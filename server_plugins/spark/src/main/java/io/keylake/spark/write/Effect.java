@@ -9,6 +9,7 @@ import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.isolation.Isolation;
 import io.keylake.tables.isolation.StatementWrite;
 import io.keylake.tables.lateness.Lateness;
+import io.keylake.tables.quarantine.Quarantine;
 import io.keylake.tables.spec.ColumnNames;
 import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
@@ -39,12 +40,15 @@ sealed interface Effect {
   }
 
   /**
-   * The version below which rows are late. Of rows that replace others none is, and none of an
-   * experiment, whose files have an order of their own.
+   * The version below which rows are late. Of rows that replace others none is, none of an
+   * experiment, whose files have an order of their own, and none of the quarantine: a release
+   * counts as a write at that moment.
    */
   default @Nullable Long lateBelow(Table table, KeyedSchema schema, @Nullable String branch) {
     boolean adds = this instanceof Adds || this instanceof AddsToRead;
-    return adds && Experiment.ofBranch(table.properties(), branch) == null
+    boolean isApart =
+        Quarantine.BRANCH.equals(branch) || Experiment.ofBranch(table.properties(), branch) != null;
+    return adds && !isApart
         ? Lateness.limit(table, schema, new CommitLog(table, branch).headId())
         : null;
   }

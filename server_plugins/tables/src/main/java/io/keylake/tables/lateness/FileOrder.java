@@ -122,6 +122,21 @@ public final class FileOrder {
     return Objects.requireNonNull(ranks.get(location), "a file of the bucket");
   }
 
+  /**
+   * A file that is added to a branch would come before a late file there, whatever its new number:
+   * its name says that its rows are older.
+   */
+  public static boolean wouldPrecede(DataFile added, DataFile there) {
+    Ordered late = Ordered.of(there);
+    Ordered file = Ordered.of(added);
+    if (!late.mark().isLate() || file.mark().isLate() || file.mark().since() == null) {
+      return false;
+    }
+    Long limit = file.mark().limit();
+    Long below = late.mark().limit();
+    return file.oldest() <= late.number() && (below == null || limit == null || limit < below);
+  }
+
   /** Timely files can be merged without the late ones, and late files without the others. */
   public static boolean isApart(Collection<DataFile> files) {
     List<Ordered> all = files.stream().map(Ordered::of).toList();

@@ -18,6 +18,7 @@ import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.lateness.FileOrder;
 import io.keylake.tables.planning.Extent;
 import io.keylake.tables.planning.FileFacts;
 import io.keylake.tables.planning.FileListing;
@@ -124,7 +125,8 @@ public record FileChange(
           "'%s' of %s is a tag, which cannot change; name a branch; nothing was changed"
               .formatted(to, table.name()));
     }
-    Set<String> there = locations(head == null ? List.of() : files(table, head));
+    List<FileScanTask> present = head == null ? List.of() : files(table, head);
+    Set<String> there = locations(present);
     Long from = new CommitLog(table, branch).headId();
     List<DataFile> added =
         (from == null ? List.<FileScanTask>of() : files(table, from))
@@ -133,6 +135,7 @@ public record FileChange(
                 .filter(file -> locations.contains(file.location()))
                 .filter(file -> !there.contains(file.location()))
                 .toList();
+    checkOrder(table, present, added);
     Addition addition = from == null ? null : new Addition(to, head, from, added);
     return taking(table, branch, locations, WriteSummary.MOVE_FILES, addition);
   }
@@ -148,12 +151,15 @@ public record FileChange(
     CommitRange.of(table, at, at); // it has to be there
     Lineage.check(table, at);
     Long head = new CommitLog(table, branch).headId();
-    Set<String> there = locations(head == null ? List.of() : files(table, head));
+    List<FileScanTask> present = head == null ? List.of() : files(table, head);
+    Set<String> there = locations(present);
     List<FileScanTask> chosen =
         files(table, at).stream()
             .filter(task -> locations.contains(task.file().location()))
             .filter(task -> !there.contains(task.file().location()))
             .toList();
+    List<DataFile> added = chosen.stream().map(FileScanTask::file).toList();
+    checkOrder(table, present, added);
     return new FileChange(
         table,
         branch,
@@ -161,7 +167,26 @@ public record FileChange(
         WriteSummary.RESTORE_FILES,
         chosen,
         List.of(),
-        new Addition(branch, head, at, chosen.stream().map(FileScanTask::file).toList()));
+        new Addition(branch, head, at, added));
+  }
+
+  /**
+   * Refuses merged rows that would count as older than late rows which the branch has: what is
+   * added counts as the newest commit, but the name of such a file says that it is older.
+   */
+  private static void checkOrder(Table table, List<FileScanTask> there, List<DataFile> added) {
+    for (DataFile file : added) {
+      for (FileScanTask task : there) {
+        if (task.file().specId() == file.specId()
+            && task.file().partition().equals(file.partition())
+            && FileOrder.wouldPrecede(file, task.file())) {
+          throw new KeylakeException(
+              UNSUPPORTED,
+              "file %s of %s has merged rows of before the late rows in file %s, and would count as older than those; merge all with compact('full'), then add it; nothing was changed"
+                  .formatted(file.location(), table.name(), task.file().location()));
+        }
+      }
+    }
   }
 
   private static FileChange taking(
