@@ -80,6 +80,7 @@ ROOMS_OF_TESTS = {
     "branches",
     "serving",
     "faults",
+    "damage",
     "packaging",
     "schema",
     "access",

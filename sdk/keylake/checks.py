@@ -151,7 +151,8 @@ class RepairStep(ShownFields):
     """The step of a repair for one damaged file.
 
     `way` is `put_back` (a copy takes its place), `restore_files` (the same rows lie in older files), `rollback`,
-    `drop_files` (its rows are lost unless they are sent again), `backup` (only a backup helps) or `none`.
+    `drop_files` (its rows are lost unless they are sent again), `restore_metadata` (metadata that is in the memory of
+    the server, or the metadata file before it), `backup` (only a backup helps) or `none`.
     """
 
     path: str

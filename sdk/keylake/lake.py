@@ -32,12 +32,12 @@ from keylake._server.embedded import EmbeddedServer, checked_warehouse
 from keylake._server.server import Setup, check_catalog_name
 from keylake._server.session import Session
 from keylake._server.statements import Call, TablePath, quoted
-from keylake._table.condition import checked
+from keylake._table.condition import checked, planned
 from keylake._table.handle import Handle
 from keylake._table.reads import Row
 from keylake._table.states import HistoryBranch
 from keylake._triggers.triggers import Triggers
-from keylake.checks import CheckLevel, CheckReport
+from keylake.checks import CheckLevel, CheckReport, RepairPlan
 from keylake.conditions import Condition
 from keylake.errors import (
     DefinitionError,
@@ -505,8 +505,24 @@ class Lake:
 
             lake.check("features.user_profile").is_ok
         """
-        check_type("The name of a table", table, str, "text such as 'namespace.table'")
-        return checked(self._session, TablePath(table), level)
+        return checked(self._session, table, level)
+
+    def repair_plan(
+        self, table: str, level: CheckLevel = "files", *, copy: str | os.PathLike[str] | None = None
+    ) -> RepairPlan:
+        """Check a table, and say what can be had back, as its own `repair_plan` does, also where it cannot be opened.
+
+        Of a metadata file that cannot be read, the plan names the one before it, and what it would lose. The statements
+        of a plan are SQL, which a person runs.
+
+        Raises `TableNotFound` if there is no such table, `DefinitionError` for another level, and `Unavailable` if the
+        store does not answer.
+
+        Example::
+
+            print(lake.repair_plan("features.user_profile", copy="/backups/lake/features/user_profile"))
+        """
+        return planned(self._session, table, level, copy)
 
     def _found(self, name: str) -> tuple[TablePath, TableSpec]:
         """The table of a name; the catalog's name may stand before it, as errors and logs print it."""

@@ -34,7 +34,8 @@ def seeds(text: str) -> tuple[int, int]:
 
 
 def python(name: str) -> str:
-    return (ROOT / f"tests/integration/faults/{name}.py").read_text()
+    (file,) = (ROOT / "tests" / "integration").glob(f"*/{name}.py")
+    return file.read_text()
 
 
 def constant(text: str, name: str) -> int:

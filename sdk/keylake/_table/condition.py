@@ -201,26 +201,23 @@ class CheckVerbs(Verbs):
             report = profiles.check()
             report.is_ok, report.readable_buckets
         """
-        return checked(self._handle.session, self._handle.on_main.path, level)
+        return checked(self._handle.session, str(self._handle.on_main.path), level)
 
     def repair_plan(self, level: CheckLevel = "files", *, copy: str | os.PathLike[str] | None = None) -> RepairPlan:
         """Check the table, and say for each damaged file what can be had back and how. Nothing is changed.
 
         `copy` is a folder that has files of the table under the same names, as a backup of its folder has: a file whose
         checks pass there can be put back. Otherwise the plan names older files with the same rows, a commit to go back
-        to, or the rows that are lost, with their keys, commit and stream.
+        to, or the rows that are lost, with their keys, commit and stream. `Lake.repair_plan` is for tables that cannot
+        be opened.
 
-        Raises `DefinitionError` for another level, and `StoreFailed` if the table cannot be opened.
+        Raises `DefinitionError` for another level, and `Unavailable` if the store does not answer.
 
         Example::
 
             print(profiles.repair_plan("pages", copy="/backups/lake/features/user_profile"))
         """
-        check_type("copy", copy, str | os.PathLike | None, "the path or URL of a folder")
-        copy = None if copy is None else os.fspath(copy)
-        rows = self._handle.on_main.call("repair_plan", level=checked_level(level), copy=copy)
-        steps = tuple(RepairStep(**row) for row in rows)
-        return RepairPlan(str(self._handle.on_main.path), level, copy, steps)
+        return planned(self._handle.session, str(self._handle.on_main.path), level, copy)
 
     def repair(self, plan: RepairPlan) -> tuple[RepairedFile, ...]:
         """Put back all damaged files of which the plan's folder of copies has one that passes its checks.
@@ -241,7 +238,17 @@ class CheckVerbs(Verbs):
         return tuple(RepairedFile(**row) for row in rows)
 
 
-def checked(session: Session, path: TablePath, level: CheckLevel) -> CheckReport:
+def checked(session: Session, table: str, level: CheckLevel) -> CheckReport:
     """The report of a table, which need not be one that can be opened."""
-    rows = session.call(Call.of("check", path, level=checked_level(level))).to_pylist()
-    return CheckReport.from_rows(str(path), level, rows)
+    check_type("The name of a table", table, str, "text such as 'namespace.table'")
+    rows = session.call(Call.of("check", TablePath(table), level=checked_level(level))).to_pylist()
+    return CheckReport.from_rows(table, level, rows)
+
+
+def planned(session: Session, table: str, level: CheckLevel, copy: str | os.PathLike[str] | None) -> RepairPlan:
+    """The plan of the repair of a table, which need not be one that can be opened."""
+    check_type("The name of a table", table, str, "text such as 'namespace.table'")
+    check_type("copy", copy, str | os.PathLike | None, "the path or URL of a folder")
+    copy = None if copy is None else os.fspath(copy)
+    rows = session.call(Call.of("repair_plan", TablePath(table), level=checked_level(level), copy=copy)).to_pylist()
+    return RepairPlan(table, level, copy, tuple(RepairStep(**row) for row in rows))

@@ -19,11 +19,17 @@ import java.util.Objects;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
+import org.apache.iceberg.CatalogProperties;
+import org.apache.iceberg.CatalogUtil;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.exceptions.CommitStateUnknownException;
 import org.apache.iceberg.exceptions.NotFoundException;
 import org.apache.iceberg.exceptions.ValidationException;
+import org.apache.iceberg.hadoop.HadoopFileIO;
+import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.spark.SparkCatalog;
+import org.apache.iceberg.spark.SparkUtil;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -46,15 +52,23 @@ abstract class SharedCatalog extends SparkCatalog {
   private static final int MOST_ATTEMPTS = 10;
 
   private @Nullable Catalog shared;
+  private Map<String, String> options = Map.of();
 
   @Override
   protected Catalog buildIcebergCatalog(String name, CaseInsensitiveStringMap given) {
-    Map<String, String> options =
-        MergingClient.told(PromptJdbcCatalog.inPlaceOfIcebergs(given.asCaseSensitiveMap()));
+    options = MergingClient.told(PromptJdbcCatalog.inPlaceOfIcebergs(given.asCaseSensitiveMap()));
     Catalog catalog =
         OpenCatalogs.of(name, options, () -> opened(name, new CaseInsensitiveStringMap(options)));
     shared = catalog;
     return catalog;
+  }
+
+  /** The store of the catalog's files, opened as its options say. The caller closes it. */
+  public FileIO store() {
+    return CatalogUtil.loadFileIO(
+        options.getOrDefault(CatalogProperties.FILE_IO_IMPL, HadoopFileIO.class.getName()),
+        options,
+        SparkUtil.hadoopConfCatalogOverrides(SparkSession.active(), name()));
   }
 
   /** The catalog of Iceberg, without the cache of tables that an option may put around it. */

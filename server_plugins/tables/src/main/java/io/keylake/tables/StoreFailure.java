@@ -125,7 +125,7 @@ public final class StoreFailure {
     return failed(
         "the metadata of %s could not be read".formatted(table),
         "nothing was changed",
-        help(failure),
+        isGone(failure) ? "put the file back from a backup, or see repair_plan," : help(failure),
         "try again",
         failure);
   }

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.io.FileIO;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -20,6 +21,9 @@ public interface KeyedCatalog {
 
   /** The same, which sessions with the same options share, without a cache of tables. */
   Catalog sharedCatalog();
+
+  /** The store of the catalog's files, for tables that cannot be opened. The caller closes it. */
+  FileIO store();
 
   /** The parts of a name without the catalog's own, which people may write in front of it. */
   default List<String> withoutName(List<String> parts) {

@@ -1,10 +1,9 @@
 package io.keylake.spark.procedures;
 
-import static io.keylake.tables.KeylakeException.Kind.STORE_FAILED;
-
 import io.keylake.spark.check.Copies;
 import io.keylake.spark.check.Level;
 import io.keylake.spark.check.TableCheck;
+import io.keylake.spark.check.UnreadableMetadata;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.check.FileKind;
@@ -21,10 +20,12 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
+import java.util.function.Function;
 import java.util.stream.Collectors;
+import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.TableUtil;
+import org.apache.iceberg.io.FileIO;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
@@ -32,8 +33,6 @@ import org.jspecify.annotations.Nullable;
 
 /** Checks of all files of a table, the plan of a repair, and what of it can be done at once. */
 final class CheckProcedures {
-  private static final Pattern METADATA = Pattern.compile("[^\\s:']*/[^\\s:']+\\.metadata\\.json");
-
   /**
    * A line of a check: the files of a kind that were looked at, and then what was found.
    *
@@ -71,6 +70,14 @@ final class CheckProcedures {
   /** A file that was put back. */
   private record RepairedRow(String path, long bytes, boolean repaired) {}
 
+  /**
+   * A metadata file that was written again.
+   *
+   * @param source the metadata file that it has the content of; null where it was in memory
+   * @param snapshotId the newest commit of main; null for none
+   */
+  private record RestoredRow(String path, @Nullable String source, @Nullable Long snapshotId) {}
+
   private final TableArgument tables;
 
   CheckProcedures(TableArgument tables) {
@@ -94,7 +101,12 @@ final class CheckProcedures {
             "repair",
             List.of(table, LocalProcedure.required("copy"), LocalProcedure.optional("level")),
             RepairedRow.class,
-            this::repair));
+            this::repair),
+        LocalProcedure.of(
+            "restore_metadata",
+            List.of(table, LocalProcedure.optional("metadata")),
+            RestoredRow.class,
+            this::restoreMetadata));
   }
 
   private static SparkContext spark() {
@@ -103,30 +115,40 @@ final class CheckProcedures {
 
   private List<CheckedRow> check(Arguments arguments) {
     Level level = Level.of(arguments.text("level"));
+    try (FileIO store = tables.catalog().store()) {
+      return either(
+          arguments,
+          store,
+          table -> rows(TableCheck.of(spark(), table, level)),
+          damaged -> List.of(unreadable(damaged)));
+    }
+  }
+
+  /** The answer of a table, or of its metadata file where that cannot be read. */
+  private <T> T either(
+      Arguments arguments,
+      FileIO store,
+      Function<Table, T> opened,
+      Function<UnreadableMetadata, T> unreadable) {
     Table table;
     try {
       table = tables.load(arguments);
     } catch (KeylakeException e) {
-      if (e.kind() != STORE_FAILED) {
-        throw e;
-      }
-      return List.of(unreadable(e));
+      return unreadable.apply(UnreadableMetadata.of(e, store));
     }
-    return rows(TableCheck.of(spark(), table, level));
+    return opened.apply(table);
   }
 
   /** The line of a table that cannot be opened: its catalog names a file that cannot be read. */
-  private static CheckedRow unreadable(KeylakeException failure) {
-    String said = String.valueOf(failure.getMessage());
-    Matcher path = METADATA.matcher(said);
+  private static CheckedRow unreadable(UnreadableMetadata damaged) {
     return new CheckedRow(
         word(FileKind.METADATA),
         Finding.Kind.UNREADABLE.word(),
-        path.find() ? path.group() : "",
+        damaged.path(),
         null,
         null,
         null,
-        said,
+        damaged.said(),
         1,
         0,
         0,
@@ -134,7 +156,7 @@ final class CheckProcedures {
         List.of(),
         List.of(),
         List.of(),
-        "Put the file back from a backup.");
+        nextStep(damaged.step(null)));
   }
 
   private static String word(FileKind kind) {
@@ -205,6 +227,8 @@ final class CheckProcedures {
   private static String nextStep(RepairStep step) {
     return switch (step.way()) {
       case PUT_BACK, BACKUP -> "Put the file back from a backup.";
+      case RESTORE_METADATA ->
+          "Put the file back from a backup, or have it written again: repair_plan() says with what.";
       case RESTORE_FILES ->
           "Put the file back from a backup, or add its rows again: repair_plan() says how.";
       case ROLLBACK ->
@@ -216,31 +240,34 @@ final class CheckProcedures {
   }
 
   private List<StepRow> plan(Arguments arguments) {
-    TableCheck checked = checked(arguments);
     String copy = arguments.text("copy");
-    Map<String, String> copies = copy == null ? Map.of() : Copies.of(spark(), checked, copy);
-    List<StepRow> rows = new ArrayList<>();
-    for (RepairStep step : RepairPlan.of(checked.files(), checked.findings(), copies.keySet())) {
-      List<String> statements =
-          step.way() == RepairStep.Way.PUT_BACK
-              ? List.of(statement(arguments, "repair", Map.of("copy", String.valueOf(copy))))
-              : step.calls().stream()
-                  .map(call -> statement(arguments, call.procedure(), call.arguments()))
-                  .toList();
-      rows.add(
-          new StepRow(
-              step.path(),
-              step.finding().word(),
-              step.way().word(),
-              statements,
-              step.why(),
-              step.lost()));
+    Level level = Level.of(arguments.text("level"));
+    try (FileIO store = tables.catalog().store()) {
+      return either(
+              arguments,
+              store,
+              table -> steps(TableCheck.of(spark(), table, level), copy),
+              damaged -> List.of(damaged.step(copy)))
+          .stream()
+          .map(step -> row(arguments, step, copy))
+          .toList();
     }
-    return rows;
   }
 
-  private TableCheck checked(Arguments arguments) {
-    return TableCheck.of(spark(), tables.load(arguments), Level.of(arguments.text("level")));
+  private static List<RepairStep> steps(TableCheck checked, @Nullable String copy) {
+    Map<String, String> copies = copy == null ? Map.of() : Copies.of(spark(), checked, copy);
+    return RepairPlan.of(checked.files(), checked.findings(), copies.keySet());
+  }
+
+  private StepRow row(Arguments arguments, RepairStep step, @Nullable String copy) {
+    List<String> statements =
+        step.way() == RepairStep.Way.PUT_BACK
+            ? List.of(statement(arguments, "repair", Map.of("copy", String.valueOf(copy))))
+            : step.calls().stream()
+                .map(call -> statement(arguments, call.procedure(), call.arguments()))
+                .toList();
+    return new StepRow(
+        step.path(), step.finding().word(), step.way().word(), statements, step.why(), step.lost());
   }
 
   /** A call as SQL, with its names and literals quoted. */
@@ -266,12 +293,26 @@ final class CheckProcedures {
 
   /** Puts back all damaged files that have a copy, and checks them again. */
   private List<RepairedRow> repair(Arguments arguments) {
-    TableCheck before = checked(arguments);
-    Map<String, String> copies = Copies.of(spark(), before, arguments.requiredText("copy"));
+    String folder = arguments.requiredText("copy");
+    Level level = Level.of(arguments.text("level"));
+    try (FileIO store = tables.catalog().store()) {
+      return either(
+          arguments,
+          store,
+          table -> repaired(arguments, TableCheck.of(spark(), table, level), folder, level),
+          damaged -> repaired(arguments, damaged, folder));
+    }
+  }
+
+  private List<RepairedRow> repaired(
+      Arguments arguments, TableCheck before, String folder, Level level) {
+    Map<String, String> copies = Copies.of(spark(), before, folder);
     Table table = before.files().table();
     copies.forEach((path, copy) -> Copies.putBack(table.io(), copy, path));
     Set<String> damaged = new HashSet<>();
-    checked(arguments).findings().forEach(finding -> damaged.add(finding.path()));
+    TableCheck.of(spark(), tables.load(arguments), level)
+        .findings()
+        .forEach(finding -> damaged.add(finding.path()));
     return copies.keySet().stream()
         .sorted()
         .map(
@@ -279,5 +320,40 @@ final class CheckProcedures {
                 new RepairedRow(
                     path, table.io().newInputFile(path).getLength(), !damaged.contains(path)))
         .toList();
+  }
+
+  private List<RepairedRow> repaired(
+      Arguments arguments, UnreadableMetadata damaged, String folder) {
+    String copy = damaged.copy(folder);
+    if (copy == null) {
+      return List.of();
+    }
+    Copies.putBack(damaged.io(), copy, damaged.path());
+    tables.load(arguments);
+    long bytes = damaged.io().newInputFile(damaged.path()).getLength();
+    return List.of(new RepairedRow(damaged.path(), bytes, true));
+  }
+
+  /** Writes the metadata file again: of what is in memory, or of the file that is named. */
+  private List<RestoredRow> restoreMetadata(Arguments arguments) {
+    String named = arguments.text("metadata");
+    try (FileIO store = tables.catalog().store()) {
+      String source =
+          either(
+              arguments,
+              store,
+              table -> {
+                UnreadableMetadata.restore(table);
+                return null;
+              },
+              damaged -> damaged.restore(named));
+      Table table = tables.load(arguments);
+      Snapshot head = table.currentSnapshot();
+      return List.of(
+          new RestoredRow(
+              TableUtil.metadataFileLocation(table),
+              source,
+              head == null ? null : head.snapshotId()));
+    }
   }
 }

@@ -35,7 +35,7 @@ final class DamagedMetadata {
     } catch (IOException | RuntimeException e) {
       throw new KeylakeException(
           Kind.STORE_FAILED,
-          "metadata %s is damaged (%s); nothing was changed; put the file back from a backup"
+          "metadata %s is damaged (%s); nothing was changed; put the file back from a backup, or see repair_plan"
               .formatted(location, firstLine(e)),
           e);
     }

@@ -27,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <ol>
  *   <li>A copy whose checks pass is put back.
+ *   <li>The metadata file is written again, where the server has it in memory.
  *   <li>No branch and no tag needs the file: nothing has to be done.
  *   <li>A data file that a compaction wrote: the files that it merged are added again, where an
  *       older snapshot has them whole. One whose deletes are damaged is added again itself, since
@@ -72,6 +73,13 @@ public final class RepairPlan {
     FileKind kind = files.kind(path);
     if (copies.contains(path)) {
       return step(finding, Way.PUT_BACK, List.of(), "a copy passes its checks");
+    }
+    if (kind == FileKind.METADATA && files.areInMemory()) {
+      return step(
+          finding,
+          Way.RESTORE_METADATA,
+          List.of(new Call("restore_metadata", Map.of())),
+          "the server has what it says in memory, and writes it again; nothing is lost");
     }
     if (kind == FileKind.METADATA) {
       return step(finding, Way.BACKUP, List.of(), "the catalog names this file; put it back");

@@ -30,6 +30,10 @@ public record RepairStep(
     ROLLBACK,
     /** The file is taken out of the table, and its rows are sent again. */
     DROP_FILES,
+    /**
+     * The metadata file is written again: as a server has it in memory, or as the one before it.
+     */
+    RESTORE_METADATA,
     /** Only a backup of the file helps. */
     BACKUP,
     /** No branch and no tag needs the file. */

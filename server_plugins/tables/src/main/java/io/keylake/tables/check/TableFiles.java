@@ -51,6 +51,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TableFiles {
   private final Table table;
+  private final boolean areInMemory;
   private final List<NestedField> key;
   private final List<Snapshot> snapshots = new ArrayList<>();
   private final List<Finding> findings = new ArrayList<>();
@@ -69,8 +70,9 @@ public final class TableFiles {
     }
   }
 
-  private TableFiles(Table table) {
+  private TableFiles(Table table, boolean areInMemory) {
     this.table = table;
+    this.areInMemory = areInMemory;
     this.key = KeyedSchema.of(table).sortKey();
   }
 
@@ -81,12 +83,12 @@ public final class TableFiles {
     List<Finding> found = new ArrayList<>();
     TableFiles walk;
     try {
-      walk = new TableFiles(stored);
+      walk = new TableFiles(stored, false);
     } catch (KeylakeException e) {
       throw e; // the file is as it was written
     } catch (RuntimeException e) {
       found.add(Finding.unread(known.io(), Kind.UNREADABLE, location, e));
-      walk = new TableFiles(known);
+      walk = new TableFiles(known, true);
     }
     walk.findings.addAll(found);
     walk.count(FileKind.METADATA, location, known.io());
@@ -249,6 +251,11 @@ public final class TableFiles {
   /** The table as it is stored. */
   public Table table() {
     return table;
+  }
+
+  /** The metadata file cannot be read, and what it says is known from memory alone. */
+  public boolean areInMemory() {
+    return areInMemory;
   }
 
   /** The damage of metadata. */

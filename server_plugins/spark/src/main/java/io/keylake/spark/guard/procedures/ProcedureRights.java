@@ -84,6 +84,7 @@ final class ProcedureRights {
                   "drop_files",
                   "move_files",
                   "restore_files",
+                  "restore_metadata",
                   "rollback",
                   "rollback_to_snapshot",
                   "rollback_to_timestamp",

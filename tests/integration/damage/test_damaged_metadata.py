@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 import keylake as kl
 import keylake.local
+from integration.damage.damaged_tables import SCHEMA, newest_file, rows_of, unseen
 from integration.twin import fresh_name
 from keylake.cli.app import app
 
-SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("a", pa.int64())])
 COMPRESSED = "'write.metadata.compression-codec' = 'gzip'"
 
 
@@ -39,21 +39,6 @@ def garbled(file: Path, content: bytes) -> Iterator[None]:
         yield
     finally:  # all tables of the session are looked at in its end
         file.write_bytes(good)
-
-
-def newest_file(warehouse: Path, table: kl.KeyedTable, pattern: str) -> Path:
-    folder = warehouse.joinpath(*table.name.split("."), "metadata")
-    return max(folder.glob(pattern), key=lambda path: path.stat().st_mtime_ns)
-
-
-def rows_of(table: kl.KeyedTable) -> list[tuple[int, int]]:
-    return sorted((row.id, row.a) for row in table.read().collect())
-
-
-def unseen(warehouse: Path, table: kl.KeyedTable, number: int) -> None:
-    """A commit of which the server has read nothing yet."""
-    with keylake.local.open(warehouse) as here:
-        here.table(table.name).upsert([{"id": number, "a": number}])
 
 
 @pytest.mark.parametrize(
