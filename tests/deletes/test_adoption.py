@@ -76,6 +76,7 @@ class Upserts:
         self.table.lake.spark.sql(call).collect()
 
 
+@pytest.mark.slow
 @of_every("version", {"version 2": 2, "version 3": 3}, today=1)
 @of_every("shape", SHAPES, today=1)
 def test_a_table_is_followed(
@@ -112,6 +113,7 @@ def check(lake: kl.Lake, into: str, source: Upserts) -> None:
     assert {source.keyed(row): row for row in (row.asDict() for row in read)} == source.rows
 
 
+@pytest.mark.slow
 def test_an_end_between_is_made_good(lake: kl.Lake, writer: ForeignWriter) -> None:
     """A commit may be there although the table does not know it: it is not written twice."""
     with foreign_table(lake, writer, *SHAPES["one number"][::2]) as table:

@@ -74,6 +74,7 @@ def test_deletes_hold_under_every_projection(lake: kl.Lake, writer: ForeignWrite
         assert comparable(some) == comparable([[17]])
 
 
+@pytest.mark.slow
 def test_metadata_columns_and_branches(lake: kl.Lake, writer: ForeignWriter) -> None:
     """A row has the file and position that it lies at; where deleted rows are asked for, they are marked."""
     with foreign_table(lake, writer, "id BIGINT, part INT", partition=["part"]) as table:
@@ -94,6 +95,7 @@ def test_metadata_columns_and_branches(lake: kl.Lake, writer: ForeignWriter) -> 
         assert ids == [1, 4, 6, 7, 8, 9, 50]
 
 
+@pytest.mark.slow
 def test_a_table_becomes_keyed(lake: kl.Lake, writer: ForeignWriter) -> None:
     """What equality deletes take away is not in the keyed table, made of the table or in its place."""
     with foreign_table(lake, writer, "id BIGINT, value STRING") as table:
@@ -166,6 +168,7 @@ def test_a_damaged_file_is_named(lake: kl.Lake, writer: ForeignWriter, kind: str
         assert lake.spark.table(table.sql).count() == 100
 
 
+@pytest.mark.slow
 def test_a_call_that_fails_leaves_no_file(lake: kl.Lake, writer: ForeignWriter) -> None:
     """Nor do those of its tasks that were done before."""
     with foreign_table(lake, writer, "id BIGINT, part INT", ["part"]) as table:

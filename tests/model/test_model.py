@@ -55,6 +55,7 @@ def answers(of: KeyedTable) -> dict[object, object]:
 # ----------------------------------------------------------------------------------------------------------------- laws
 
 
+@pytest.mark.slow
 @given(distinct(), st.randoms(use_true_random=False))
 def test_order_does_not_matter_to_the_model(written: list[Written], random: Random) -> None:
     shuffled = list(written)
@@ -62,6 +63,7 @@ def test_order_does_not_matter_to_the_model(written: list[Written], random: Rand
     assert answers(table([row] for row in written)) == answers(table([row] for row in shuffled))
 
 
+@pytest.mark.slow
 @given(commits, st.integers(1, 7))
 def test_cutting_into_other_commits_does_not_matter(written: list[list[Written]], size: int) -> None:
     flat = [row for commit in written for row in commit]
@@ -73,6 +75,7 @@ def test_repeating_a_commit_at_once_changes_nothing(written: list[list[Written]]
     assert answers(table(written)) == answers(table(commit for commit in written for _ in range(2)))
 
 
+@pytest.mark.slow
 @given(distinct(), st.data())
 def test_repeating_anything_later_changes_nothing(written: list[Written], data: st.DataObject) -> None:
     again = data.draw(st.lists(st.sampled_from(written))) if written else []
@@ -92,6 +95,7 @@ def test_reading_an_earlier_commit_is_reading_a_shorter_history(written: list[li
         assert made.read(at=number) == table(written[:number]).read()
 
 
+@pytest.mark.slow
 @given(commits)
 @settings(max_examples=300)
 def test_agrees_with_its_twin(written: list[list[Written]]) -> None:

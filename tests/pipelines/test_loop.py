@@ -57,6 +57,7 @@ class Reread(Log):
         return True
 
 
+@pytest.mark.slow
 def test_what_is_to_be_read_once_more_is_asked_for_again_after_a_stop(lake: kl.Lake, namespace: str) -> None:
     """A stop, or a kill, between the wish and the positions that say it loses nothing."""
     log = Reread([TableCreated(ORDERS), Changed("shop.orders", {"id": 1, "total": 1})])
@@ -72,6 +73,7 @@ def test_what_is_to_be_read_once_more_is_asked_for_again_after_a_stop(lake: kl.L
     assert log.asked == ["shop.orders"] * 2, "the positions of the run before say it"
 
 
+@pytest.mark.slow
 def test_files_of_several_tables(lake: kl.Lake, namespace: str, tmp_path: Path) -> None:
     arrive_in(tmp_path / "orders", "1", {"op": "c", "id": 1, "total": 10, "city": "Oslo"}, {"id": 2, "total": 20})
     arrive_in(tmp_path / "people", "1", {"id": 7, "name": "Ann", "born": None})
@@ -250,6 +252,7 @@ def _is_there(lake: kl.Lake, name: str) -> bool:
     return any(listed.name == name for listed in lake.tables())
 
 
+@pytest.mark.slow
 def test_rows_that_were_never_read_are_dead_letters(lake: kl.Lake, namespace: str) -> None:
     events = [
         Changed("shop.orders", {"id": 1}, error="The message is no JSON."),
@@ -266,6 +269,7 @@ def test_rows_that_were_never_read_are_dead_letters(lake: kl.Lake, namespace: st
     ]
 
 
+@pytest.mark.slow
 def test_a_table_of_pipelines_that_an_older_version_made(lake: kl.Lake, namespace: str) -> None:
     """It gets the columns that it lacks when a pipeline begins; until then it can be looked at."""
     columns = [each for each in state_module._COLUMNS if each.name != "recent"]
@@ -289,6 +293,7 @@ def test_a_table_of_pipelines_that_an_older_version_made(lake: kl.Lake, namespac
     assert (after.rows, [each.rows for each in after.recent]) == (4, [1])
 
 
+@pytest.mark.slow
 def test_the_table_of_pipelines_has_few_files_without_maintenance(
     lake: kl.Lake, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -160,6 +160,7 @@ def test_a_frame_that_is_none(lake: kl.Lake) -> None:
     assert write_tables(lake, lake.spark.createDataFrame([], COLUMNS), []) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("writer")
 def test_rows_that_fail_a_condition_are_held_back_or_set_their_table_aside(lake: kl.Lake) -> None:
     held, strict, plain = (create(lake, a=pa.int64(), b=pa.string()) for _ in range(3))

@@ -110,6 +110,7 @@ def test_values_that_fit(lake: kl.Lake) -> None:
     assert [row[column] for row, (column, _, _) in zip(rows(table), FITS, strict=True)] == [each[2] for each in FITS]
 
 
+@pytest.mark.slow
 def test_values_that_do_not_fit(lake: kl.Lake) -> None:
     tables = [create(lake, **{column: TYPES[column]}) for column, _, _ in MISFITS]
     changes: list[Change] = [
@@ -192,6 +193,7 @@ def drawn(random: Random, twin: Twin, shape: Shape) -> tuple[str, dict[str, obje
     return op, row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.usefixtures("writer")
 def test_random_rows_of_several_tables(lake: kl.Lake, seed: int) -> None:
@@ -232,6 +234,7 @@ def facts(lake: kl.Lake, table: kl.KeyedTable) -> list[dict[str, object]]:
     return sorted(found, key=repr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [4, pytest.param(5, marks=pytest.mark.slow)])
 def test_the_driver_writes_the_files_of_tasks(lake: kl.Lake, seed: int) -> None:
     random = Random(seed)

@@ -63,6 +63,7 @@ def click(table: kl.KeyedTable, number: int, minute: float, page: str) -> None:
     table.upsert([{"id": number, "at": at, "page": page}], watermark=at)
 
 
+@pytest.mark.slow
 def test_a_daily_script_runs_every_five_minutes(
     lake: kl.Lake, tables: tuple[kl.KeyedTable, kl.KeyedTable], tmp_path: Path
 ) -> None:
@@ -81,6 +82,7 @@ def test_a_daily_script_runs_every_five_minutes(
     lake.triggers.remove("step_a")
 
 
+@pytest.mark.slow
 def test_a_statement_that_fails_is_run_again_and_the_others_count_once(
     lake: kl.Lake, tables: tuple[kl.KeyedTable, kl.KeyedTable], tmp_path: Path
 ) -> None:

@@ -33,6 +33,7 @@ def everything(guarded: Guarded, table: str) -> list[tuple[object, ...]]:
     return [tuple(row) for row in guarded.of("owner").spark.sql(ALL.format(table)).collect()]
 
 
+@pytest.mark.slow
 @of_every("table", TABLES, today=1)
 def test_a_statement_changes_the_rows_that_are_seen(guarded: Guarded, rows: Rows, table: str) -> None:
     fay = guarded.of("fay")

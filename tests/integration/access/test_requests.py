@@ -24,6 +24,7 @@ def test_a_reader_sees_the_rows_and_columns_of_its_rule(guarded: Guarded) -> Non
         orders.changes().collect()
 
 
+@pytest.mark.slow
 def test_all_verbs_of_reading_work_on_a_whole_table(guarded: Guarded) -> None:
     notes = guarded.of("ana").table("shop.notes")
     assert notes.get(id=1)["secret"] == "s1"
@@ -33,6 +34,7 @@ def test_all_verbs_of_reading_work_on_a_whole_table(guarded: Guarded) -> None:
     assert notes.check().is_ok
 
 
+@pytest.mark.slow
 def test_many_rows_are_written_without_more_rights(guarded: Guarded) -> None:
     notes = guarded.of("ana").table("shop.notes")
     given = {"region": "north", "amount": 1.0, "email": "e", "secret": "s" * 100}

@@ -29,6 +29,7 @@ def with_draft(lake: kl.Lake) -> tuple[Twin, kl.KeyedTable]:
     return twin, draft
 
 
+@pytest.mark.slow
 def test_nobody_sees_a_branch_until_it_is_published(lake: kl.Lake) -> None:
     twin, draft = with_draft(lake)
     twin.check()
@@ -58,6 +59,7 @@ def test_a_branch_of_keylake_is_made_by_keylake_only(lake: kl.Lake, name: str) -
         lake.sql(f"CALL lake.system.ensure_branch(table => '{twin.table.name}', branch => '{name}')")
 
 
+@pytest.mark.slow
 def test_a_gate_refuses_with_its_figures(lake: kl.Lake) -> None:
     twin, draft = with_draft(lake)
     draft.upsert(rows(200, 210, None), version=3)
@@ -85,6 +87,7 @@ def test_a_gate_refuses_with_its_figures(lake: kl.Lake) -> None:
     twin.check()
 
 
+@pytest.mark.slow
 def test_a_gate_that_raises_publishes_nothing(lake: kl.Lake) -> None:
     twin, draft = with_draft(lake)
     with refused(lake, twin.table.name, kl.SchemaMismatch, "gone"):
@@ -124,6 +127,7 @@ def in_the_model(twin: Twin, operation: Operation) -> None:
         getattr(twin.model, operation.verb)(operation.rows, operation.version)
 
 
+@pytest.mark.slow
 @of_every("name", {name: name for name in ("commit", "partitions and groups")}, today=1)
 def test_main_may_have_moved_meanwhile(lake: kl.Lake, name: str) -> None:
     """Published after other commits, a branch comes to what its writes after these commits would have made."""

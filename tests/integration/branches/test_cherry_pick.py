@@ -2,6 +2,8 @@
 
 from datetime import date
 
+import pytest
+
 import keylake as kl
 from integration.histories import COMPOUND, Shape
 from integration.refusals import refused
@@ -22,6 +24,7 @@ def with_side(lake: kl.Lake, shape: Shape = EXPLICIT, **more: object) -> tuple[T
     return twin, twin.table.branch("tmp_side")
 
 
+@pytest.mark.slow
 def test_some_commits_of_a_branch(lake: kl.Lake) -> None:
     twin, side = with_side(lake)
     side.upsert(rows(0, 10, 5), version=5)
@@ -92,6 +95,7 @@ def test_an_overwrite_replaces_here_what_it_replaced_there(lake: kl.Lake) -> Non
     twin.check()
 
 
+@pytest.mark.slow
 def test_both_sides_are_told(lake: kl.Lake) -> None:
     twin, side = with_side(lake)
     side.update([{"id": key, "a": 5, "c": 1.5} for key in range(10)], version=5)

@@ -26,6 +26,7 @@ def values(table: kl.KeyedTable, **words: object) -> dict[int, int]:
     return {each["id"]: each["a"] for each in found.to_pylist()}
 
 
+@pytest.mark.slow
 def test_main_gives_a_branch_nothing_that_came_from_it(lake: kl.Lake) -> None:
     table = BY_COMMIT.create(lake, fresh_name("taken")).table
     table.upsert(row(1, 0))
@@ -43,6 +44,7 @@ def test_main_gives_a_branch_nothing_that_came_from_it(lake: kl.Lake) -> None:
     assert values(table) == {1: 2, 9: 0}
 
 
+@pytest.mark.slow
 def test_a_part_comes_once(lake: kl.Lake) -> None:
     table = BY_DAY.create(lake, fresh_name("taken")).table
     table.upsert(row(1, 0, day=FIRST))

@@ -61,6 +61,7 @@ def write_by_turns(by_spark: kl.Lake, here: keylake.local.LocalLake) -> None:
         table.update([{"id": 3, "a": 1}], version=21)
 
 
+@pytest.mark.slow
 def test_rest(lake: kl.Lake, rest_server: RestServer) -> None:
     by_spark = opened_by_spark(lake, "rest", rest(rest_server))
     with keylake.local.open(properties=rest(rest_server), catalog="anything") as here:
@@ -119,6 +120,7 @@ def test_answers_of_a_rest_catalog_that_are_lost(lake: kl.Lake, rest_server: Res
     assert [(row.id, row.a) for row in made.read().collect()] == [(1, len(faults) - 1)]
 
 
+@pytest.mark.slow
 def test_tables_that_a_rest_catalog_makes_without_an_answer(rest_server: RestServer) -> None:
     faults = ["before_cut", "before_429", "before_503", "after_cut", "after_409", "after_429", "after_500", "after_503"]
     with lossy(rest_server.uri) as proxy, keylake.local.open(properties=rest(rest_server) | {"uri": proxy.uri}) as here:
@@ -133,6 +135,7 @@ def test_tables_that_a_rest_catalog_makes_without_an_answer(rest_server: RestSer
                 here.create(new)
 
 
+@pytest.mark.slow
 def test_writers_at_once_over_rest(lake: kl.Lake, rest_server: RestServer) -> None:
     by_spark = opened_by_spark(lake, "rest", rest(rest_server))
     table = created(by_spark, fresh_name("busy"))
@@ -163,6 +166,7 @@ def test_hive(lake: kl.Lake, hive_metastore: str, tmp_path: Path) -> None:
         write_by_turns(by_spark, here)
 
 
+@pytest.mark.slow
 def test_jdbc(lake: kl.Lake, warehouse: Path) -> None:
     """The properties of Spark will do, and those of pyiceberg."""
     uri = lake.spark.conf.get("spark.sql.catalog.lake.uri")

@@ -65,6 +65,7 @@ def test_a_directory_is_read_without_a_server(lake: kl.Lake, clicks: kl.KeyedTab
     assert "JAVA_HOME" in str(here("history", clicks.name).exception), "which asks a server"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["tables"], ["get", "{table}", "1"], ["status"]])
 def test_a_command_that_reads_a_directory_imports_what_reads(
     lake: kl.Lake, clicks: kl.KeyedTable, words: list[str]
@@ -129,6 +130,7 @@ def test_the_number_of_this_machine_is_as_good_as_its_name(lake: kl.Lake, monkey
         assert other.tables() == lake.tables()
 
 
+@pytest.mark.slow
 def test_commands_that_read(run: Run, clicks: kl.KeyedTable) -> None:
     name = clicks.name
     assert {"name": name, "versions": "commit"} in json_of(run("tables", "--json"))
@@ -150,6 +152,7 @@ def test_commands_that_read(run: Run, clicks: kl.KeyedTable) -> None:
     assert "Sum of" in run("explain-row", name, "1").stdout
 
 
+@pytest.mark.slow
 def test_commands_that_change(run: Run, clicks: kl.KeyedTable) -> None:
     name = clicks.name
     good = clicks.history()[0].snapshot_id
@@ -192,6 +195,7 @@ def test_versions_of_event_times_are_shown_as_times(run: Run, lake: kl.Lake) -> 
     assert str(low[0]) not in run("explain-row", visits.name, "1").stdout
 
 
+@pytest.mark.slow
 def test_a_plain_table_is_registered(run: Run, lake: kl.Lake) -> None:
     plain, into = fresh_name("plain"), fresh_name("registered")
     lake.sql(f"CREATE TABLE {lake.catalog}.{plain} USING iceberg AS SELECT id, id * 2 AS clicks FROM range(3)")

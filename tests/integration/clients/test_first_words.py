@@ -73,6 +73,7 @@ def test_one_row_generators_and_lazy_frames(table: kl.KeyedTable) -> None:
     assert sorted(table.to_arrow().column("n").to_pylist()) == [11, 20, 20, 30]
 
 
+@pytest.mark.slow
 def test_rows_are_deleted_by_a_condition(table: kl.KeyedTable) -> None:
     done = table.delete(where="id >= 2 -- the last ones")
     assert done is not None
@@ -102,6 +103,7 @@ def test_rows_are_deleted_by_a_condition(table: kl.KeyedTable) -> None:
     assert table.count() == 1
 
 
+@pytest.mark.slow
 def test_statements_of_the_lake(lake: kl.Lake, table: kl.KeyedTable) -> None:
     found = lake.sql(f"SELECT n FROM {table.name} WHERE id = :id", id=3).collect()
     assert [row.n for row in found] == [3]

@@ -47,6 +47,7 @@ def elsewhere(*pickled: Path, **environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_a_table_of_a_server_goes_with_its_address(
     lake: kl.Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,6 +80,7 @@ def test_a_table_of_a_server_of_this_process_stays(lake: kl.Lake) -> None:
         pickle.dumps(attached.table(Score))
 
 
+@pytest.mark.slow
 def test_a_table_without_a_server_goes_with_its_catalog(tmp_path: Path) -> None:
     with keylake.local.open(":memory:") as lake:
         named = lake.create(Score)

@@ -59,6 +59,7 @@ def drawn(draw: random.Random, key: int) -> dict[str, object]:
     return {"id": key} | {name: None if draw.random() < 0.1 else value for name, value in values.items()}
 
 
+@pytest.mark.slow
 def test_many_rows_are_written_as_they_are(remote: kl.Lake) -> None:
     draw = random.Random(36)
     rows = pa.Table.from_pylist([drawn(draw, key) for key in range(ROWS)], SCHEMA)

@@ -67,6 +67,7 @@ def test_a_whole_table_is_ok(table: kl.KeyedTable) -> None:
     assert table.repair_plan().steps == ()
 
 
+@pytest.mark.slow
 def test_each_damage_of_a_file_is_named_and_a_copy_repairs_it(table: kl.KeyedTable, folder: Path, copy: Path) -> None:
     file, other = data_files(folder)
     good, elsewhere = file.read_bytes(), other.read_bytes()
@@ -93,6 +94,7 @@ def test_each_damage_of_a_file_is_named_and_a_copy_repairs_it(table: kl.KeyedTab
     assert table.read().count() == len(ROWS)
 
 
+@pytest.mark.slow
 def test_damage_of_a_page_leaves_other_columns_and_buckets_readable(table: kl.KeyedTable, folder: Path) -> None:
     file, other = data_files(folder)
     flip_page(file, "t")
@@ -111,6 +113,7 @@ def test_damage_of_a_page_leaves_other_columns_and_buckets_readable(table: kl.Ke
     assert table.read().count() == len(ROWS)
 
 
+@pytest.mark.slow
 def test_what_a_compaction_has_merged_comes_back_from_its_inputs(table: kl.KeyedTable, folder: Path) -> None:
     table.update([{"id": number, "a": -number} for number in range(100)], version=2)
     table.compact("full")
@@ -154,6 +157,7 @@ def test_files_in_the_place_of_others_are_told(lake: kl.Lake, table: kl.KeyedTab
     table.branches.drop("tmp_twin")
 
 
+@pytest.mark.slow
 def test_metadata_and_manifests(lake: kl.Lake, table: kl.KeyedTable, folder: Path, tmp_path: Path) -> None:
     table.update([{"id": 1, "a": 7}], version=2)
     copy = shutil.copytree(folder, tmp_path / "copy")
@@ -178,6 +182,7 @@ def test_metadata_and_manifests(lake: kl.Lake, table: kl.KeyedTable, folder: Pat
     assert lake.check(table.name, "pages").is_ok
 
 
+@pytest.mark.slow
 def test_the_command(lake: kl.Lake, table: kl.KeyedTable, folder: Path, copy: Path) -> None:
     assert invoked(lake, "check", table.name).exit_code == 0
     file = data_files(folder)[0]

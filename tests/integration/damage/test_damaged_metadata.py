@@ -63,6 +63,7 @@ def test_garbled_metadata_is_told_in_one_sentence(
     assert rows_of(table) == [(1, 1), (2, 2)]
 
 
+@pytest.mark.slow
 def test_compressed_metadata_is_read_and_written_by_all(lake: kl.Lake, table: kl.KeyedTable, warehouse: Path) -> None:
     """The server writes compressed files, pyiceberg plain ones; either reads both."""
     lake.spark.sql(f"ALTER TABLE lake.{table.name} SET TBLPROPERTIES ({COMPRESSED})").collect()
@@ -113,6 +114,7 @@ def test_a_changed_bit_of_compressed_metadata_is_told(lake: kl.Lake, table: kl.K
             here.table(table.name)
 
 
+@pytest.mark.slow
 def test_a_damaged_table_does_not_stop_the_others(lake: kl.Lake, table: kl.KeyedTable, warehouse: Path) -> None:
     other = lake.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("garbled"), key="id", buckets=2))
     with keylake.local.open(warehouse) as here:

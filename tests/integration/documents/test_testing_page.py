@@ -31,6 +31,7 @@ def run(folder: Path, *names: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_page_of_tests_without_a_server(tmp_path: Path) -> None:
     assert "2 passed" in run(tmp_path, "test_profiles")
     assert not list(tmp_path.glob("**/.keylake"))

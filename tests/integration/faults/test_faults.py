@@ -27,6 +27,7 @@ def written(lake: kl.Lake, rows: int = 50) -> Twin:
     return twin
 
 
+@pytest.mark.slow
 def test_a_write_that_fails_midway_leaves_nothing(lake: kl.Lake) -> None:
     twin = written(lake)
     before = snapshots(lake, twin.table.name)

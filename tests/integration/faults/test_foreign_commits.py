@@ -117,6 +117,7 @@ def _version(table: kl.KeyedTable) -> dict[str, int]:
     return {"version": 20} if table.spec.versions == "explicit" else {}
 
 
+@pytest.mark.slow
 @of_every("name", {name: name for name in (*APPENDS, *OTHERS)}, today=4)
 def test_a_foreign_commit_is_named_and_rolled_back(lake: kl.Lake, stock: SparkSession, name: str) -> None:
     table = table_of(lake)
@@ -134,6 +135,7 @@ def test_a_foreign_commit_is_named_and_rolled_back(lake: kl.Lake, stock: SparkSe
     assert rows(table) == [(0, 0, "x"), (1, 100, "x"), (2, 5, "x")]
 
 
+@pytest.mark.slow
 def test_every_verb_notices(lake: kl.Lake, stock: SparkSession) -> None:
     table = table_of(lake)
     draft = table.branch("tmp_draft")
@@ -178,6 +180,7 @@ def test_every_verb_notices(lake: kl.Lake, stock: SparkSession) -> None:
     assert draft.publish().commits == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", APPENDS)
 def test_an_adopted_append_is_an_upsert(lake: kl.Lake, stock: SparkSession, name: str) -> None:
     table = table_of(lake)
@@ -215,6 +218,7 @@ def test_an_adoption_on_a_branch_is_published(lake: kl.Lake, stock: SparkSession
     assert rows(table) == [(0, 0, "x"), (1, 7, None), (2, 5, "x")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("versions", ["explicit", "commit"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_appends_are_adopted_as_upserts(lake: kl.Lake, versions: kl.Versions, seed: int) -> None:
@@ -234,6 +238,7 @@ def test_random_appends_are_adopted_as_upserts(lake: kl.Lake, versions: kl.Versi
     assert rows(table) == sorted((key, *values) for key, values in expected.items())
 
 
+@pytest.mark.slow
 def test_rows_with_hidden_values_or_without_a_key_are_not_adopted(lake: kl.Lake, stock: SparkSession) -> None:
     table = table_of(lake)
     good = table.history()[0]
@@ -249,6 +254,7 @@ def test_rows_with_hidden_values_or_without_a_key_are_not_adopted(lake: kl.Lake,
         table.adopt_commit(made, rule="upsert", version=20)
 
 
+@pytest.mark.slow
 def test_commits_of_metadata_are_harmless(lake: kl.Lake, stock: SparkSession) -> None:
     table = table_of(lake)
     before = rows(table)
@@ -279,6 +285,7 @@ def _expire(stock: SparkSession, name: str) -> None:
     ).collect()
 
 
+@pytest.mark.slow
 def test_a_foreign_file_is_noticed_after_its_commit_has_expired(lake: kl.Lake, stock: SparkSession) -> None:
     table = table_of(lake)
     change(lake, stock, table, APPENDS["stock INSERT"])

@@ -30,6 +30,7 @@ def run(first: int, count: int) -> None:
     assert (done.returncode, done.stdout) == (0, ""), (done.stdout or done.stderr)[-2000:]
 
 
+@pytest.mark.slow
 def test_changed_files_of_every_kind() -> None:
     run(0, QUICK)
 

@@ -46,11 +46,13 @@ def test_golden_lakes_read_as_when_they_were_written(
     agreed(ARCHIVES / f"{golden.name}.txt", golden.text)
 
 
+@pytest.mark.slow
 def test_golden_lakes_are_whole(golden: Opened) -> None:
     reports = [golden.lake.check(each.name, "pages") for each in golden.lake.tables()]
     assert not [damage for report in reports for damage in report.damage]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "table", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in TABLES]
 )
@@ -103,6 +105,7 @@ def test_golden_ledgers_go_on(golden: Opened) -> None:
     assert [row["id"] for row in table.changes(consumer="store").collect()] == [5], "what came since it was read"
 
 
+@pytest.mark.slow
 def test_golden_experiments_and_copies_go_on(golden: Opened) -> None:
     lake = golden.lake
     table = lake.table(features.BRANCHED)
@@ -119,6 +122,7 @@ def test_golden_experiments_and_copies_go_on(golden: Opened) -> None:
     assert [lake.table(features.BRANCHED).get(id=key)["score"] for key in (3, 4)] == [0.5, 4.0]
 
 
+@pytest.mark.slow
 def test_golden_columns_go_on(golden: Opened) -> None:
     """Changed and replaced tables, payloads and sketches take rows, and a compaction changes no answer."""
     lake = golden.lake

@@ -94,6 +94,7 @@ def test_reads_of_rows_on_time_open_no_late_file(lake: kl.Lake) -> None:
     away.rename(file)
 
 
+@pytest.mark.slow
 def test_merges_of_timely_rows_pass_late_ones_over(lake: kl.Lake, warehouse: Path) -> None:
     table = table_of(lake)
     table.upsert(rows({1: 1, 2: 2}, -90), watermark=NOON)  # in time: nothing was known before
@@ -125,6 +126,7 @@ def test_merges_of_timely_rows_pass_late_ones_over(lake: kl.Lake, warehouse: Pat
     assert names(lake, table) == ["compact"]
 
 
+@pytest.mark.slow
 def test_late_rows_become_a_run_like_others(lake: kl.Lake, warehouse: Path) -> None:
     table = table_of(lake)
     table.upsert(rows(dict.fromkeys(range(20_000), 0), -90), watermark=NOON)

@@ -122,6 +122,7 @@ def test_only_files_that_a_table_can_have_written_are_deleted(lake: kl.Lake) -> 
     twin.check(commits=1)
 
 
+@pytest.mark.slow
 def test_a_table_inside_the_folder_of_another_loses_nothing(lake: kl.Lake) -> None:
     outer = written(lake)
     inner = made_elsewhere(lake, f"{outer.table.name}.inner", place(outer) / "inner")
@@ -197,6 +198,7 @@ def test_a_table_whose_files_others_may_use_keeps_all(lake: kl.Lake) -> None:
 # ------------------------------------------------------------------------------------------------- what is bounded
 
 
+@pytest.mark.slow
 def test_many_small_commits_leave_what_the_policy_says_and_all_facts(lake: kl.Lake) -> None:
     twin = SHAPE.create(lake, fresh_name("cleaned"))
     lake.spark.sql(

@@ -33,6 +33,7 @@ def compacted(twin: Twin, policy: str) -> kl.CompactionReport:
     return twin.table.compact(POLICIES[policy] or policy)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
 @of_every_shape
 def test_a_history_with_compactions(lake: kl.Lake, shape: Shape, seed: int) -> None:
@@ -81,6 +82,7 @@ def test_a_plan_shows_picture_and_reason(lake: kl.Lake) -> None:
     assert twin.table.history(compactions=True) == before, "nothing was done"
 
 
+@pytest.mark.slow
 def test_a_report_says_what_was_done(lake: kl.Lake) -> None:
     twin = after_upserts(lake, 5)
     report = twin.table.compact()
@@ -93,6 +95,7 @@ def test_a_report_says_what_was_done(lake: kl.Lake) -> None:
     twin.check()
 
 
+@pytest.mark.slow
 def test_sql_does_the_same(lake: kl.Lake) -> None:
     twin = after_upserts(lake, 5)
     found = lake.spark.sql(f"CALL {lake.catalog}.system.compact(table => '{twin.table.name}')").collect()
@@ -100,6 +103,7 @@ def test_sql_does_the_same(lake: kl.Lake) -> None:
     twin.check()
 
 
+@pytest.mark.slow
 def test_late_data_does_not_bring_a_deleted_row_back(lake: kl.Lake) -> None:
     twin = after_upserts(lake, 2)
     twin.delete([{"id": key} for key in range(100)], version=50)
@@ -124,6 +128,7 @@ def test_late_data_in_a_younger_run_stays_deleted(lake: kl.Lake) -> None:
         twin.check()
 
 
+@pytest.mark.slow
 def test_tombstones_go_after_their_time(lake: kl.Lake) -> None:
     twin = after_upserts(lake, 2)
     twin.delete([{"id": key} for key in range(100)], version=50)
@@ -140,6 +145,7 @@ def test_tombstones_go_after_their_time(lake: kl.Lake) -> None:
     assert twin.table.get(id=0) is not None, "and hold nothing down any more"
 
 
+@pytest.mark.slow
 def test_a_branch_is_compacted_by_itself(lake: kl.Lake) -> None:
     twin = after_upserts(lake, 5)
     lake.spark.sql(f"ALTER TABLE {lake.catalog}.{twin.table.name} CREATE BRANCH side").collect()
@@ -152,6 +158,7 @@ def test_a_branch_is_compacted_by_itself(lake: kl.Lake) -> None:
     twin.check()
 
 
+@pytest.mark.slow
 def test_files_that_overlap_nothing_stay(lake: kl.Lake) -> None:
     twin = EXPLICIT.create(lake, fresh_name("compaction"))
     for number in range(6):
@@ -164,6 +171,7 @@ def test_files_that_overlap_nothing_stay(lake: kl.Lake) -> None:
     twin.check()
 
 
+@pytest.mark.slow
 def test_two_compactions_and_a_writer_at_once(lake: kl.Lake) -> None:
     twin = after_upserts(lake, 6)
     with ThreadPoolExecutor() as threads:
@@ -226,6 +234,7 @@ def test_there_must_be_a_table_and_a_branch(lake: kl.Lake) -> None:
 # ----------------------------------------------------------------------------------------------------------- cleaning
 
 
+@pytest.mark.slow
 def test_a_cleaning_keeps_what_is_asked_for(lake: kl.Lake) -> None:
     twin = after_upserts(lake, 5)
     lake.spark.sql(
@@ -260,6 +269,7 @@ def test_a_reader_of_an_old_snapshot_goes_on_until_it_expires(lake: kl.Lake) -> 
 # ------------------------------------------------------------------------------------------------ the merged branch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [SHAPES["explicit"], SHAPES["partitions and groups"]], ids=["explicit", "partitions"])
 def test_any_engine_reads_the_merged_branch(lake: kl.Lake, shape: Shape) -> None:
     twin = shape.create(lake, fresh_name("compaction"))

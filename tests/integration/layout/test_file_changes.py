@@ -54,6 +54,7 @@ def check_feed(twin: Twin, before: KeyedTable, after: int) -> None:
     assert {key: row[2:] for key, row in found.items()} == {key: (old.get(key), new.get(key)) for key in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "name"), [(1, "explicit, compound key"), (2, "commit")])
 def test_a_random_commit_is_dropped_and_restored(lake: kl.Lake, number: int, name: str) -> None:
     random = Random(number)
@@ -93,6 +94,7 @@ def test_a_random_commit_is_dropped_and_restored(lake: kl.Lake, number: int, nam
     twin.check()
 
 
+@pytest.mark.slow
 @of_every("table_format", {"2": 2, "3": 3}, today=1)
 def test_superseded_rows_come_back_when_what_superseded_them_goes(lake: kl.Lake, table_format: int) -> None:
     twin = WHOLE.create(lake, fresh_name("metadata"))
@@ -120,6 +122,7 @@ def files_on_disk(twin: Twin) -> list[Path]:
     return [each for each in Path(path).parents[1].rglob("*.parquet") if "settle" not in each.name]
 
 
+@pytest.mark.slow
 def test_files_without_rows_that_others_superseded_keep_these_there(lake: kl.Lake) -> None:
     twin = WHOLE.create(lake, fresh_name("metadata"))
     for number, keys in enumerate([range(300), range(20), range(20, 40), range(0, 300, 2)]):
@@ -138,6 +141,7 @@ def test_files_without_rows_that_others_superseded_keep_these_there(lake: kl.Lak
     assert twin.table.read().count() == 0
 
 
+@pytest.mark.slow
 def test_files_move_to_another_branch(lake: kl.Lake) -> None:
     twin = three_commits(lake)
     draft = twin.table.branch("tmp_draft")
@@ -183,6 +187,7 @@ def test_changes_of_files_are_taken_back_and_kept(lake: kl.Lake) -> None:
     twin.check()
 
 
+@pytest.mark.slow
 def test_an_undo_of_older_writes_leaves_what_was_dropped_since(lake: kl.Lake) -> None:
     twin = three_commits(lake)
     twin.upsert(rows(range(40, 70), 4), version=4)
@@ -200,6 +205,7 @@ def test_an_undo_of_older_writes_leaves_what_was_dropped_since(lake: kl.Lake) ->
     twin.check()
 
 
+@pytest.mark.slow
 def test_what_a_dropped_file_was_merged_of_cannot_be_told_apart(lake: kl.Lake) -> None:
     twin = three_commits(lake)
     name = twin.table.name
@@ -234,6 +240,7 @@ def test_restored_files_outlive_the_commits_that_dropped_them(lake: kl.Lake) -> 
         twin.table.restore_files("true", at=last)
 
 
+@pytest.mark.slow
 def test_calls_in_sql(lake: kl.Lake) -> None:
     twin = three_commits(lake)
     table, snapshot = f"table => '{twin.table.name}'", twin.commits[-1].snapshot_id
@@ -261,6 +268,7 @@ def test_calls_in_sql(lake: kl.Lake) -> None:
         called("drop_files", ", branch => 'tmp_other'")
 
 
+@pytest.mark.slow
 def test_what_is_refused_changes_nothing(lake: kl.Lake) -> None:
     twin = three_commits(lake)
     table, name = twin.table, twin.table.name
@@ -287,6 +295,7 @@ def test_what_is_refused_changes_nothing(lake: kl.Lake) -> None:
     twin.check()
 
 
+@pytest.mark.slow
 def test_earlier_names_are_functions_of_the_class(lake: kl.Lake) -> None:
     twin = three_commits(lake)
     table, where = twin.table, "commit_order = 2"

@@ -73,6 +73,7 @@ KEYS: dict[str, Mapping[str, pa.DataType]] = {
 }
 
 
+@pytest.mark.slow
 @of_every("name", list(KEYS), today=3)
 def test_look_ups_give_the_rows_of_the_model(lake: kl.Lake, warehouse: Path, name: str) -> None:
     """Keys that are there and keys that are not: by one, by many, by tasks, and without a server."""
@@ -99,6 +100,7 @@ def test_look_ups_give_the_rows_of_the_model(lake: kl.Lake, warehouse: Path, nam
         assert of(local.get_many(keys)) == values
 
 
+@pytest.mark.slow
 def test_files_without_the_key_are_not_opened(lake: kl.Lake) -> None:
     twin = written(lake, {"id": pa.int64()}, Random(42))
     opened = left_out = 0
@@ -113,6 +115,7 @@ def test_files_without_the_key_are_not_opened(lake: kl.Lake) -> None:
     assert opened < left_out / 10
 
 
+@pytest.mark.slow
 def test_the_only_run_is_not_asked(lake: kl.Lake) -> None:
     twin = written(lake, {"id": pa.int64()}, Random(43))
     twin.table.compact("full")
@@ -143,6 +146,7 @@ def data_files(lake: kl.Lake, twin: Twin) -> list[Path]:
     return [Path(row[0].removeprefix("file:")) for row in rows]
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_of_a_filter_hides_no_row(lake: kl.Lake, warehouse: Path) -> None:
     """Each look-up gives its row, or says which file is damaged."""
     draw = Random(45)

@@ -103,6 +103,7 @@ def test_a_history_whose_bucket_count_grows(lake: kl.Lake, shape: Shape) -> None
     assert twin.read() == twin.expected(commits=3)
 
 
+@pytest.mark.slow
 def test_an_undo_across_a_change_of_the_count(lake: kl.Lake) -> None:
     for how in ("nothing", "rebucket"):
         twin = mid_move(lake, SHAPES["bucketed by both"], seed=720)
@@ -118,6 +119,7 @@ def numbered(numbers: range, value: int) -> list[dict[str, object]]:
     return [{"id": number, "a": value} for number in numbers]
 
 
+@pytest.mark.slow
 def test_files_of_an_older_count_come_from_a_branch_after_the_move(lake: kl.Lake) -> None:
     twin = Shape("explicit", buckets=2).create(lake, fresh_name("rebucketing"))
     twin.update(numbered(range(20), 1), version=1)
@@ -152,6 +154,7 @@ def test_many_buckets_of_one_are_written_in_turn(lake: kl.Lake, key: Mapping[str
     assert {k: row["_bucket"] for k, row in found.items()} == {k: twin.table.spec.bucket_of(*k) for k in found}
 
 
+@pytest.mark.slow
 @shaped
 def test_a_key_is_still_looked_for_in_one_bucket(lake: kl.Lake, shape: Shape) -> None:
     twin = mid_move(lake, shape, seed=750)
@@ -212,6 +215,7 @@ def test_a_move_and_writers_at_once(lake: kl.Lake) -> None:
     assert counts_of_files(twin) == {"id_bucket_4"}
 
 
+@pytest.mark.slow
 def test_a_session_that_does_not_know_of_the_change(lake: kl.Lake) -> None:
     twin = Shape("explicit", buckets=2).create(lake, fresh_name("rebucketing"))
     twin.update(numbered(range(20), 1), version=1)
@@ -251,6 +255,7 @@ def test_a_server_killed_in_mid_move(tmp_path: Path) -> None:
         again.check()
 
 
+@pytest.mark.slow
 def test_other_engines_open_a_table_on_its_way(lake: kl.Lake) -> None:
     for name in ("bucketed by one column", "bucketed by both"):
         twin = mid_move(lake, SHAPES[name], seed=800)

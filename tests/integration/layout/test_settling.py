@@ -37,6 +37,7 @@ def read_any_way(twin: Twin) -> Sequence[Found]:
     return [twin.read(), by_key(joined.toArrow(), twin.model.key)]
 
 
+@pytest.mark.slow
 @of_every("kind", KINDS, today=1)
 def test_a_history_that_is_settled_now_and_then(lake: kl.Lake, kind: tuple[Shape, int]) -> None:
     shape, table_format = kind
@@ -113,6 +114,7 @@ def is_safe_for_plain_reads(twin: Twin) -> bool:
     return snapshot.summary["keylake.plain_reads"] == "safe"
 
 
+@pytest.mark.slow
 @of_every("table_format", {str(number): number for number in FORMATS}, today=1)
 def test_a_settled_table_needs_no_merge(lake: kl.Lake, table_format: int) -> None:
     twin = after_upserts(lake, table_format)
@@ -151,6 +153,7 @@ CONDITIONS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
 }
 
 
+@pytest.mark.slow
 @of_every("table_format", {str(number): number for number in FORMATS}, today=1)
 def test_what_comes_later_is_merged_until_it_is_settled_too(lake: kl.Lake, table_format: int) -> None:
     twin = after_upserts(lake, table_format)
@@ -172,6 +175,7 @@ def test_what_comes_later_is_merged_until_it_is_settled_too(lake: kl.Lake, table
     assert lake.spark.sql(f"SELECT * FROM {twin.sql_name} LIMIT 7").toArrow().num_rows == 7
 
 
+@pytest.mark.slow
 def test_tombstones_are_kept_and_hidden(lake: kl.Lake) -> None:
     twin = after_upserts(lake)
     twin.delete([{"id": key} for key in range(0, 400, 3)], version=50)
@@ -197,6 +201,7 @@ def test_a_row_of_which_a_tombstone_elsewhere_has_removed_some_values_is_merged(
     assert read_any_way(twin) == [twin.expected()] * 2
 
 
+@pytest.mark.slow
 def test_partial_updates_are_settled_when_all_their_columns_are_superseded(lake: kl.Lake) -> None:
     twin = after_upserts(lake)
     twin.update([{"id": key, "a": 7} for key in range(0, 100, 2)], version=7)
@@ -212,6 +217,7 @@ def test_partial_updates_are_settled_when_all_their_columns_are_superseded(lake:
     assert by_key(plain_rows(twin), twin.model.key) == twin.expected()
 
 
+@pytest.mark.slow
 def test_a_policy_chooses_between_settling_and_merging(lake: kl.Lake) -> None:
     twin = after_upserts(lake)
     assert not twin.table.compaction_plan().settlements, "to merge small runs is as cheap"
@@ -231,6 +237,7 @@ def test_a_policy_chooses_between_settling_and_merging(lake: kl.Lake) -> None:
     assert read_any_way(twin) == [twin.expected()] * 2
 
 
+@pytest.mark.slow
 @of_every("table_format", {str(number): number for number in FORMATS}, today=1)
 def test_a_part_of_settled_runs_is_merged_without_what_others_supersede(lake: kl.Lake, table_format: int) -> None:
     twin = created(lake, WHOLE, table_format)
@@ -242,6 +249,7 @@ def test_a_part_of_settled_runs_is_merged_without_what_others_supersede(lake: kl
     assert twin.table.read().count() == 300
 
 
+@pytest.mark.slow
 def test_settling_gives_way_to_a_merge(lake: kl.Lake) -> None:
     twin = after_upserts(lake)
     with ThreadPoolExecutor() as threads:

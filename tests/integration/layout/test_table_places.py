@@ -113,6 +113,7 @@ def test_a_location_is_refused_however_it_is_spelled(
     assert value(taken) == len(taken.name)
 
 
+@pytest.mark.slow
 def test_a_location_of_its_own_is_taken(lake: kl.Lake, folder: Path, taken: kl.KeyedTable) -> None:
     keyed_at(lake, "spelled.own", f"{folder}/else where/own")
     table = lake.table("spelled.own")
@@ -145,6 +146,7 @@ def test_plain_tables_are_kept_apart_too(lake: kl.Lake, taken: kl.KeyedTable, tm
     lake.spark.sql(f"{plain} '{tmp_path}/anywhere'").collect()
 
 
+@pytest.mark.slow
 def test_a_new_table_leaves_a_dropped_one_of_its_name_alone(lake: kl.Lake) -> None:
     first = written(lake, "again.t")
     before = sorted(location(lake, first).rglob("*"))

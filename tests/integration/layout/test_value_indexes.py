@@ -72,6 +72,7 @@ def test_a_reader_without_a_server_asks_it(lake: kl.Lake, warehouse: Path) -> No
             local.find(n=1)
 
 
+@pytest.mark.slow
 def test_statements_ask_it_too(lake: kl.Lake) -> None:
     table = table_of(lake)
     table.layout.add_index(kl.Bloom("device"))
@@ -113,6 +114,7 @@ def test_values_of_each_type(lake: kl.Lake, warehouse: Path, kind: str) -> None:
             assert sorted(row.id for row in local.find(v=value)) == wanted
 
 
+@pytest.mark.slow
 def test_it_is_added_and_dropped_on_a_table_with_rows(lake: kl.Lake) -> None:
     table = table_of(lake)
     table.upsert(devices(0, 100))
@@ -153,6 +155,7 @@ def test_a_column_with_a_default_is_not_missed(lake: kl.Lake) -> None:
     assert [row.id for row in table.find(state="old")] == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + 2))
 def test_random_writes_beside_a_column_without_an_index(lake: kl.Lake, seed: int) -> None:
     random = Random(f"value index {seed}")

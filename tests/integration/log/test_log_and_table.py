@@ -17,6 +17,7 @@ from integration.value_types import TYPES, row
 from integration.writing.key_types import KEYS
 
 
+@pytest.mark.slow
 def test_entries_that_were_undone_or_rolled_back_stay_away(both: Both) -> None:
     first = both.table.upsert([{"id": 1, "a": 1, "b": "one"}])
     both.here.log.update({"id": 1, "a": 10})

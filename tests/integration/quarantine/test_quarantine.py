@@ -142,6 +142,7 @@ def test_a_condition_concerns_rows_that_carry_its_columns(lake: kl.Lake) -> None
     assert table.update([{"id": 5, "at": NOON, "city": "Bonn"}], require=[POSITIVE]).held == 0
 
 
+@pytest.mark.slow
 def test_statements_and_streams_hold_rows_back(lake: kl.Lake, tmp_path: Path) -> None:
     table = table_of(lake)
     name = f"{lake.catalog}.{table.name}"
@@ -199,6 +200,7 @@ def test_many_rows_are_held_back_by_tasks(lake: kl.Lake) -> None:
     assert table.quarantine.rows().where("id < 20000").count() == 0
 
 
+@pytest.mark.slow
 def test_a_release_and_writes_at_the_same_time(lake: kl.Lake) -> None:
     """A release that is planned while others hold rows back is planned anew: each row comes to main once."""
     table = table_of(lake)
@@ -230,6 +232,7 @@ def test_a_release_and_writes_at_the_same_time(lake: kl.Lake) -> None:
     assert table.read().count() == released
 
 
+@pytest.mark.slow
 def test_the_quarantine_outlives_cleaning_and_new_columns(lake: kl.Lake) -> None:
     table = table_of(lake)
     table.upsert(rows(5, -3), require=[POSITIVE], on_failure="quarantine")

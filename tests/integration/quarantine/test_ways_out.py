@@ -13,6 +13,7 @@ from integration.quarantine.held_table import NOON, POSITIVE, clicks, failed, ro
 from integration.refusals import refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("holds", [False, True], ids=["writes to main", "held writes"])
 def test_some_rows_are_released_while_others_write(lake: kl.Lake, holds: bool) -> None:
     """Each row that was held is in main or in the quarantine, whatever comes between the plan and the commit."""

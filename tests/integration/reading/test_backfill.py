@@ -126,6 +126,7 @@ def test_what_cannot_be_joined_is_told(clicks: Keyed, spend: Keyed, users: Keyed
         kl.join(pa.table({"id": [1], "at": [datetime(2026, 1, 1)]}), [users], on="id", as_of="at")
 
 
+@pytest.mark.slow
 def test_each_sample_gets_the_row_as_it_stood_at_its_time(lake: kl.Lake) -> None:
     made, other = table(lake, ID, "a"), table(lake, ID, "b")
     before = datetime.now(UTC) - timedelta(hours=1)

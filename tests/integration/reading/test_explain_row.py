@@ -164,6 +164,7 @@ def test_compacted_files(lake: kl.Lake, way: Literal["full", "settle"]) -> None:
         assert late["total"].contribution_count == 1
 
 
+@pytest.mark.slow
 @of_every_shape
 def test_explanations_before_and_after_compactions(lake: kl.Lake, shape: Shape) -> None:
     twin = shape.create(lake, fresh_name("explained"))

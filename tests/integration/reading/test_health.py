@@ -28,6 +28,7 @@ def table(lake: kl.Lake) -> kl.KeyedTable:
     return made
 
 
+@pytest.mark.slow
 def test_figures_before_and_after_a_compaction(table: kl.KeyedTable) -> None:
     assert not any("to be compacted" in sentence for sentence in table.health().to_do), "commits are recent and small"
     table.set_compaction_policy(kl.CompactionPolicy(recent_seconds=0))
@@ -63,6 +64,7 @@ def test_figures_before_and_after_a_compaction(table: kl.KeyedTable) -> None:
     assert "all is well" in str(after) or after.to_do
 
 
+@pytest.mark.slow
 def test_late_rows_and_expired_commits(lake: kl.Lake) -> None:
     schema = SCHEMA.append(pa.field("at", pa.timestamp("us", tz="UTC")))
     spec = kl.TableSpec.from_arrow(schema, name=fresh_name("health"), key=["id"], ordering="at", buckets=1)

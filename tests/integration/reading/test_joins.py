@@ -49,6 +49,7 @@ def on(shape: Shape, left: str, right: str) -> str:
     return " AND ".join(f"{left}.{name} = {right}.{name}" for name in reversed(list(shape.key)))
 
 
+@pytest.mark.slow
 @of_every("shape", SHAPES, today=1)
 def test_joins_by_the_key_move_and_sort_nothing(lake: kl.Lake, shape: Shape) -> None:
     one, two, three = (filled(lake, shape, seed).sql_name for seed in (51, 52, 53))
@@ -62,6 +63,7 @@ def test_joins_by_the_key_move_and_sort_nothing(lake: kl.Lake, shape: Shape) -> 
     assert moved(lake, inner) == (0, 0)
 
 
+@pytest.mark.slow
 @of_every("shape", SHAPES, today=1)
 def test_groupings_and_windows_by_the_key_move_nothing(lake: kl.Lake, shape: Shape) -> None:
     one, two = (filled(lake, shape, seed).sql_name for seed in (54, 55))
@@ -75,6 +77,7 @@ def test_groupings_and_windows_by_the_key_move_nothing(lake: kl.Lake, shape: Sha
     assert moved(lake, f"SELECT {key}, sum(x) FROM ({joined}) GROUP BY {key}") == (0, 0)
 
 
+@pytest.mark.slow
 def test_a_renamed_filtered_and_grouped_table_still_lies_where_it_lies(lake: kl.Lake) -> None:
     shape = SHAPES["two columns"]
     one, two = (filled(lake, shape, seed).sql_name for seed in (56, 57))
@@ -85,6 +88,7 @@ def test_a_renamed_filtered_and_grouped_table_still_lies_where_it_lies(lake: kl.
     assert moved(lake, f"SELECT l._bucket, r.* FROM {one} l JOIN {two} r ON l.id = r.id AND l.day = r.day") == (0, 0)
 
 
+@pytest.mark.slow
 def test_buckets_that_are_missing_or_pruned(lake: kl.Lake) -> None:
     shape = Shape("explicit", COMPOUND, buckets=8)
     one, two = (shape.create(lake, fresh_name("joins")) for _ in range(2))
@@ -98,6 +102,7 @@ def test_buckets_that_are_missing_or_pruned(lake: kl.Lake) -> None:
     assert moved(lake, f"{pruned} WHERE l.id = 3 AND l.day = DATE'1970-01-01'")[0] == 0
 
 
+@pytest.mark.slow
 def test_a_join_on_a_part_of_the_key_is_right(lake: kl.Lake) -> None:
     shape = SHAPES["two columns"]
     one, two = filled(lake, shape, 58), filled(lake, shape, 59)
@@ -126,6 +131,7 @@ def test_ints_meet_longs_where_they_lie(lake: kl.Lake) -> None:
         assert moved(lake, f"SELECT l.a, r.b FROM {small} l JOIN {large} r ON {on(ints, 'l', 'r')}")[0] == 0
 
 
+@pytest.mark.slow
 def test_plain_iceberg_tables_in_the_same_buckets(lake: kl.Lake) -> None:
     one, two = filled(lake, SHAPES["one column"], 62), filled(lake, SHAPES["two columns"], 63)
     plain = f"lake.{fresh_name('plain')}"
@@ -146,6 +152,7 @@ def test_spark_is_not_asked_for_what_it_gets_wrong(lake: kl.Lake) -> None:
     assert lake.spark.conf.get(f"{BUCKETING}.allowCompatibleTransforms.enabled") == "false"
 
 
+@pytest.mark.slow
 def test_one_side_that_is_shuffled_keeps_rows_that_the_first_table_lacks(lake: kl.Lake) -> None:
     """SPARK-59050 and SPARK-54439: samples with keys whose buckets the first of several tables does not have."""
     shape = Shape("explicit", COMPOUND, buckets=8)

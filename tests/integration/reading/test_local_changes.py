@@ -68,6 +68,7 @@ def same_as_of_the_server(twin: Twin, table: keylake.local.LocalTable, after: in
     assert sorted(map(repr, comparable(ours.to_pylist()))) == sorted(map(repr, comparable(theirs.to_pylist())))
 
 
+@pytest.mark.slow
 def test_undo_and_buckets_that_were_divided(lake: kl.Lake, local: keylake.local.LocalLake) -> None:
     twin = EXPLICIT.create(lake, fresh_name("feed"), buckets=2)
     twin.upsert(rows(range(40)), version=1)

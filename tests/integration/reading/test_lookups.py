@@ -42,6 +42,7 @@ def nodes(lake: kl.Lake, query: str) -> set[str]:
     return {node.name for node in found.values()}
 
 
+@pytest.mark.slow
 def test_a_key_is_looked_up_without_a_job(lake: kl.Lake) -> None:
     twin = merged(lake)
     for query in (
@@ -82,6 +83,7 @@ def test_other_queries_are_left_to_tasks(lake: kl.Lake, query: str) -> None:
         assert rows_of(lake, query.format(table=table)) == rows
 
 
+@pytest.mark.slow
 def test_many_files_and_bytes_are_left_to_tasks(lake: kl.Lake) -> None:
     twin = merged(lake)
     query = f"SELECT * FROM {twin.sql_name} WHERE id = 7"

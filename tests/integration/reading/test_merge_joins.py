@@ -109,6 +109,7 @@ def test_a_chain_of_joins_is_one(lake: kl.Lake, tables: list[str]) -> None:
     assert joins_in(lake, f"SELECT count(*) FROM {one} l JOIN {two} r ON {on('l', 'r')}") == (1, 0)
 
 
+@pytest.mark.slow
 @of_every("how", {how: how for how in ("INNER", "LEFT", "RIGHT", "LEFT SEMI", "LEFT ANTI")}, today=2)
 def test_kinds_of_joins(lake: kl.Lake, tables: list[str], how: str) -> None:
     one, two, three = tables

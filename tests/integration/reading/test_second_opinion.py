@@ -1,5 +1,7 @@
 """The merge law as plain SQL over the raw rows gives the same answer as the plug-in and as the model."""
 
+import pytest
+
 import keylake as kl
 from integration.histories import Shape, operations, shapes
 from integration.random_runs import of_every_shape_of_registers
@@ -9,6 +11,7 @@ from integration.twin import by_key, comparable, fresh_name
 SHAPES = dict(shapes())
 
 
+@pytest.mark.slow
 @of_every_shape_of_registers
 def test_plain_sql_agrees(lake: kl.Lake, shape: Shape) -> None:
     twin = shape.create(lake, fresh_name("second_opinion"))

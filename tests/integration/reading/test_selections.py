@@ -33,6 +33,7 @@ def conditions(twin: Twin, random: Random) -> list[str]:
     return [f"a = {number}", f"b > 'text {number}'", f"c < {number / 7} AND e IS NOT NULL"]
 
 
+@pytest.mark.slow
 @of_every("name", {name: name for name in SHAPES}, today=2)
 @pytest.mark.parametrize("seed", seeds(few=1, many=6))
 def test_later_reads_of_the_same_files_answer_alike(lake: kl.Lake, name: str, seed: int) -> None:
@@ -52,6 +53,7 @@ def test_later_reads_of_the_same_files_answer_alike(lake: kl.Lake, name: str, se
         assert len(twin.table.read(where=keys).collect()) == sum(row["a"] is None for row in rows.values())
 
 
+@pytest.mark.slow
 def test_the_second_read_merges_no_keys(lake: kl.Lake) -> None:
     twin = SHAPES["versions decide"].create(lake, fresh_name("selections"), buckets=1)
     columns = {"b": "text", "c": 0.5, "d": [1], "e": None}

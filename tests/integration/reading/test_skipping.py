@@ -91,6 +91,7 @@ FILTERS: dict[str, Callable[[Row], bool]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [81])
 def test_filters_keep_what_they_say(lake: kl.Lake, seed: int) -> None:
     twin = after_a_history(lake, EXPLICIT, seed)
@@ -120,6 +121,7 @@ def test_a_filter_on_a_value_leaves_out_sections(lake: kl.Lake) -> None:
         assert len(lake.spark.sql(query).collect()) == (1000 if condition == "a > 1500" else 0)
 
 
+@pytest.mark.slow
 def test_a_filter_on_a_value_skips_within_clean_files(lake: kl.Lake) -> None:
     twin = EXPLICIT.create(lake, fresh_name("skipping"))
     lake.spark.sql(f"ALTER TABLE {twin.sql_name} SET TBLPROPERTIES ({SMALL_FILES})").collect()

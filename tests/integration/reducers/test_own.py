@@ -87,6 +87,7 @@ def test_reducers_in_java_that_are_refused(lake: kl.Lake, reducer: str, type_: s
         create(lake, reducer, type_)
 
 
+@pytest.mark.slow
 def test_a_column_that_is_added_is_tried_and_stays(lake: kl.Lake) -> None:
     name = create(lake, own("Median").name, "BIGINT")
     sql = f"{lake.catalog}.{name}"

@@ -72,6 +72,7 @@ def test_many_contributions_of_few_keys_and_of_many(lake: kl.Lake) -> None:
     assert twin.table.get(k=0).v == 99_998
 
 
+@pytest.mark.slow
 def test_the_change_feed_has_net_differences(lake: kl.Lake) -> None:
     twin = table_of(lake, CASES["joined"], versions="commit")
     commits = [twin.table.update([{"k": 1, "v": text}]) for text in ("a", "b", "c")]
@@ -120,6 +121,7 @@ def test_reducers_in_python_that_are_refused(lake: kl.Lake, refused_reducer: tup
         create(lake, reducer, state, "DOUBLE")
 
 
+@pytest.mark.slow
 def test_what_a_class_raises_is_told_and_nothing_is_written(lake: kl.Lake) -> None:
     table = lake.table(create(lake, acme.Range.name, acme.Range.state, "BIGINT"))
     table.update([{"id": 1, "v": v} for v in (5, 1, 9)])

@@ -9,6 +9,7 @@ from integration.random_runs import of_every, seeds
 from integration.reducers.reduced import CASES, check, check_explanations, history, table_of
 
 
+@pytest.mark.slow
 @of_every("name", {name: name for name in CASES}, today=3)
 def test_compactions_change_no_answer(lake: kl.Lake, name: str) -> None:
     random = Random(name)
@@ -40,6 +41,7 @@ def test_cuts_and_buckets_change_no_answer(lake: kl.Lake, name: str) -> None:
     assert whole.model.key == cut.model.key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(1, 6))
 def test_random_reducers(lake: kl.Lake, seed: int) -> None:
     random = Random(seed)

@@ -31,6 +31,7 @@ def insert(table: Evolving, first: int, last: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_spark_reads_the_unions(lake: kl.Lake) -> None:
     table = Evolving(lake, COLUMNS, SQL)
     insert(table, 0, 6_000)

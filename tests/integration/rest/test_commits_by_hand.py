@@ -33,6 +33,7 @@ def rows_of(table: kl.KeyedTable) -> list[tuple[object, ...]]:
     return sorted(tuple(row) for row in table.read().collect())
 
 
+@pytest.mark.slow
 def test_a_commit_that_is_sent_twice(lake: kl.Lake, relay: Relay) -> None:
     table = created(lake)
     commit = relay.commit(f"UPDATE {{}}.{table.name} SET a = 'new'")

@@ -56,6 +56,7 @@ STATEMENTS = {
 }
 
 
+@pytest.mark.slow
 def test_statements_of_another_engine(lake: kl.Lake, stock: SparkSession) -> None:
     table = created(lake)
     table.upsert([{"id": n, "a": n, "t": "x"} for n in range(4)])
@@ -133,6 +134,7 @@ def test_an_answer_that_is_lost(lake: kl.Lake, endpoint: Endpoint, fault: str) -
         assert [row.a for row in table.read().collect()] == [expected[0] + 1]
 
 
+@pytest.mark.slow
 def test_a_statement_conflicts_with_what_it_has_not_read(lake: kl.Lake, endpoint: Endpoint) -> None:
     table = created(lake)
     table.upsert([{"id": n, "a": 0, "t": "x"} for n in range(4)])

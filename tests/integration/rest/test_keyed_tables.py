@@ -122,6 +122,7 @@ def test_another_server_with_the_plug_in(lake: kl.Lake, endpoint: Endpoint) -> N
     assert table.name not in lake.tables()
 
 
+@pytest.mark.slow
 def test_reads_and_writes_without_a_server_of_spark(lake: kl.Lake, endpoint: Endpoint) -> None:
     with keylake.local.open(properties=endpoint.properties(), catalog="anything") as here:
         made = here.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("served"), key="id", buckets=2))
@@ -133,6 +134,7 @@ def test_reads_and_writes_without_a_server_of_spark(lake: kl.Lake, endpoint: End
         assert repr(made.get(id=1)) == repr(table.get(id=1))
 
 
+@pytest.mark.slow
 def test_spark_without_the_plug_in(lake: kl.Lake, endpoint: Endpoint, keyed: kl.KeyedTable) -> None:
     """Iceberg's own catalog of Spark has plain tables as they are."""
     for key, value in endpoint.properties().items():

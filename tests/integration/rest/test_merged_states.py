@@ -46,6 +46,7 @@ def stock(lake: kl.Lake, endpoint: Endpoint) -> SparkSession:
     return lake.spark
 
 
+@pytest.mark.slow
 @of_every_shape_of_registers
 def test_random_histories_by_the_catalog(
     lake: kl.Lake,
@@ -111,6 +112,7 @@ def test_a_freshness_that_is_none(lake: kl.Lake, endpoint: Endpoint, freshness: 
     assert answer.error[1] == f"X-Keylake-Freshness is '{freshness}'; use seconds, such as 0 or 0.5"
 
 
+@pytest.mark.slow
 def test_duckdb_loads_a_state_that_is_made_meanwhile(
     lake: kl.Lake, endpoint: Endpoint, duck: duckdb.DuckDBPyConnection
 ) -> None:

@@ -52,6 +52,7 @@ def test_merged_rows_by_a_plan_of_the_server(lake: kl.Lake, planned: str, where:
     assert found == rows_of(lake, f"lake.{table.name}", where)
 
 
+@pytest.mark.slow
 def test_plain_rows_by_a_plan_of_the_server(lake: kl.Lake, planned: str) -> None:
     name = fresh_name("planned")
     lake.spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.planned")

@@ -111,6 +111,7 @@ def references(endpoint: Endpoint, name: str) -> set[str]:
     return set(stored(endpoint, name)["refs"])
 
 
+@pytest.mark.slow
 def test_rows_of_keyed_tables_and_a_plain_one(lake: kl.Lake, endpoint: Endpoint, relay: Relay) -> None:
     """A client that does not merge adds rows to a keyed table, changes those of another, and adds to a plain one."""
     added, changed, plain = keyed_table(lake), keyed_table(lake), plain_table(lake)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from pyarrow import parquet
 
 import keylake as kl
@@ -99,6 +100,7 @@ def test_branches_share_the_columns(lake: kl.Lake) -> None:
     assert table.rows("SELECT id FROM {t} WHERE a3 = 9 AND id = 9") == [(9,)]
 
 
+@pytest.mark.slow
 def test_settled_rows_and_joins(lake: kl.Lake) -> None:
     table, _ = evolved(lake)
     table.table.compact("settle")
@@ -158,6 +160,7 @@ def test_files_for_a_store_and_a_statement_of_the_table(lake: kl.Lake, tmp_path:
     assert table.rows(f"SELECT * FROM {again}") == table.rows()
 
 
+@pytest.mark.slow
 def test_statements_on_rows(lake: kl.Lake) -> None:
     table, heads = evolved(lake)
     table.run("ALTER TABLE {t} RENAME COLUMN id TO key", "ALTER TABLE {t} ADD COLUMN d INT")
@@ -170,6 +173,7 @@ def test_statements_on_rows(lake: kl.Lake) -> None:
     assert table.rows(f"SELECT id, c FROM {{t}} VERSION AS OF {heads[0]}") == [(1, 1), (2, 2)]
 
 
+@pytest.mark.slow
 def test_an_overwrite_and_a_replacement(lake: kl.Lake) -> None:
     """A table that is replaced has columns of its own, and those of before at the commits of before."""
     table, heads = evolved(lake)

@@ -137,6 +137,7 @@ def test_rows_that_bring_no_column(lake: kl.Lake, table: kl.KeyedTable) -> None:
     assert lake.table(table.name).spec == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rounds", [4, pytest.param(25, marks=pytest.mark.slow), pytest.param(100, marks=pytest.mark.nightly)]
 )

@@ -11,6 +11,7 @@ from integration.schema.evolving import Evolving
 PLAIN = "id BIGINT, a BIGINT, b STRING, PRIMARY KEY (id)"
 
 
+@pytest.mark.slow
 def test_an_added_column_is_null_until_it_is_written(lake: kl.Lake) -> None:
     table = Evolving(lake, PLAIN)
     table.run("INSERT INTO {t} VALUES (1, 10, 'x'), (2, 20, 'y')")
@@ -113,6 +114,7 @@ def test_a_snapshot_is_read_by_the_rules_of_its_columns(lake: kl.Lake) -> None:
     assert table.rows(f"SELECT * FROM {{t}} VERSION AS OF {before}") == [(1, 10, 1, 2)]
 
 
+@pytest.mark.slow
 def test_types_widen(lake: kl.Lake) -> None:
     table = Evolving(lake, "id BIGINT, a INT, b FLOAT, c DECIMAL(5, 2), d DECIMAL(12, 2), PRIMARY KEY (id)")
     table.run(
@@ -158,6 +160,7 @@ def test_comments_and_places(lake: kl.Lake) -> None:
     table.same_after_compaction()
 
 
+@pytest.mark.slow
 def test_members_of_columns(lake: kl.Lake) -> None:
     nested = "s STRUCT<x: INT, y: STRING>, l ARRAY<STRUCT<p: INT>>, m MAP<STRING, STRUCT<q: FLOAT>>"
     table = Evolving(lake, f"id BIGINT, {nested}, PRIMARY KEY (id)")
@@ -193,6 +196,7 @@ def test_a_struct_whose_members_are_all_new(lake: kl.Lake) -> None:
     table.same_after_compaction(shown)
 
 
+@pytest.mark.slow
 def test_buckets_stay_those_of_a_key_that_is_renamed(lake: kl.Lake) -> None:
     table = Evolving(
         lake, "day DATE, id BIGINT, a INT, PRIMARY KEY (day, id)",

@@ -32,6 +32,7 @@ def test_a_partial_write_says_nothing_of_other_columns(lake: kl.Lake) -> None:
     assert table.rows() == [(1, 10, "x", 3.0), (2, None, None, 2.0)]
 
 
+@pytest.mark.slow
 def test_merge_inserts_rows_with_defaults(lake: kl.Lake) -> None:
     table = Evolving(
         lake, "id BIGINT, a INT DEFAULT 5, b STRING, c DOUBLE DEFAULT 1.5, d INT, PRIMARY KEY (id)",

@@ -50,6 +50,7 @@ def hidden(paths: list[Path]) -> Iterator[None]:
         path.with_suffix(".away").rename(path)
 
 
+@pytest.mark.slow
 def test_main_does_not_show_what_experiments_write(lake: kl.Lake, made: Evolving) -> None:
     table = made.table
     before = files(table), snapshots(lake, made.name)
@@ -92,6 +93,7 @@ def test_main_does_not_show_what_experiments_write(lake: kl.Lake, made: Evolving
     assert made.columns == ["id", "clicks", "score"]
 
 
+@pytest.mark.slow
 def test_drop_and_promote_open_no_data_file(lake: kl.Lake, made: Evolving) -> None:
     table = made.table
     b = table.experiment("b", add={"score_b": Float64}, drop=["score"])
@@ -197,6 +199,7 @@ def test_all_write_at_once(lake: kl.Lake, made: Evolving) -> None:
     assert made.columns == ["id", "clicks", "score", "score_b"]
 
 
+@pytest.mark.slow
 def test_experiments_in_sql(lake: kl.Lake) -> None:
     made = Evolving(lake, "id BIGINT, clicks BIGINT, score DOUBLE, PRIMARY KEY (id)", "'versions' = 'commit'")
     made.run("INSERT INTO {t} VALUES (1, 1, 0.1D), (2, 2, 0.2D)")
@@ -288,6 +291,7 @@ def test_what_an_experiment_is_not(lake: kl.Lake, made: Evolving) -> None:
     assert rows(b) == [(0, 0, None), (1, 1, 1.0), (2, 2, None), (3, 3, None)]
 
 
+@pytest.mark.slow
 def test_main_goes_on_meanwhile(lake: kl.Lake) -> None:
     """Columns change, buckets grow, writes are undone and replaced; versions are those of an ordering column."""
     made = Evolving(
@@ -337,6 +341,7 @@ def test_main_goes_on_meanwhile(lake: kl.Lake) -> None:
     assert made.rows("SELECT id, x FROM {t}") == [(1, 10), (2, 21), (3, 30), (5, 50)]
 
 
+@pytest.mark.slow
 def test_three_columns_beside_a_hundred_take_little_space(lake: kl.Lake) -> None:
     count = 4000
     names = [f"c{number}" for number in range(100)]

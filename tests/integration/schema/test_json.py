@@ -42,6 +42,7 @@ def types(table: kl.KeyedTable) -> dict[str, str]:
     return {column.name: str(column.type) for column in table.spec.columns}
 
 
+@pytest.mark.slow
 def test_fields_become_columns(lake: kl.Lake) -> None:
     """Present, null and absent; every kind of value; then other fields, and members of structs."""
     table = created(lake, ("n", pa.int32()))

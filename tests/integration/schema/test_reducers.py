@@ -31,6 +31,7 @@ def test_a_column_that_is_not_written_yet_gets_a_reducer(lake: kl.Lake) -> None:
     table.same_after_compaction()
 
 
+@pytest.mark.slow
 def test_an_added_column_sums(lake: kl.Lake) -> None:
     """With a state of its own, which follows renames, and goes with the column."""
     table = Evolving(lake, "id BIGINT, a INT, PRIMARY KEY (id)", properties="'reduce.a' = 'Sum'")
@@ -57,6 +58,7 @@ def test_an_added_column_sums(lake: kl.Lake) -> None:
 # ------------------------------------------------------------------------------------------------------- accumulators
 
 
+@pytest.mark.slow
 def test_added_columns_become_accumulators(lake: kl.Lake) -> None:
     table = Evolving(lake, "id BIGINT, a INT, PRIMARY KEY (id)")
     table.run("INSERT INTO {t} VALUES (1, 1)", "ALTER TABLE {t} ADD COLUMNS (b BIGINT, c DOUBLE, d ARRAY<STRING>)")

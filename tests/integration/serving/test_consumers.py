@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 import keylake as kl
 from integration.histories import Shape
 from integration.refusals import refused
@@ -62,6 +64,7 @@ def test_what_was_not_read_does_not_expire(lake: kl.Lake) -> None:
     twin.check()
 
 
+@pytest.mark.slow
 def test_a_stream_moves_its_position(lake: kl.Lake, tmp_path: Path) -> None:
     twin = written(lake)
     twin.upsert(rows(10, 12, 1), version=1)

@@ -149,6 +149,7 @@ def test_a_merge_of_small_runs_leaves_composed_rows(large: kl.KeyedTable) -> Non
     assert not composed(checked(large))
 
 
+@pytest.mark.slow
 def test_writes_that_were_merged_before_a_state(large: kl.KeyedTable) -> None:
     before = composed(checked(large))
     large.update([{"id": 1, "clicks": 1}, {"id": 100, "clicks": 1}])
@@ -192,6 +193,7 @@ def test_a_column_comes_between_states(lake: kl.Lake, table: kl.KeyedTable) -> N
     assert rows[106] == {"id": 106, "clicks": 106, "town": "Oslo", "seen": 1, "country": None}
 
 
+@pytest.mark.slow
 def test_files_of_composed_rows_stay_few(table: kl.KeyedTable) -> None:
     for n in range(ALIKE + 3):
         table.update([{"id": n, "clicks": -n}])
@@ -216,6 +218,7 @@ def base(twin: Twin, shape: Shape, seed: int) -> None:
     largest.apply(twin)
 
 
+@pytest.mark.slow
 @of_every_shape
 def test_states_of_few_keys_among_many(lake: kl.Lake, duck: duckdb.DuckDBPyConnection, shape: Shape) -> None:
     twin = shape.create(lake, fresh_name("kept_rows"))

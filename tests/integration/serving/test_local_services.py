@@ -57,6 +57,7 @@ def test_an_answer_is_as_old_as_is_allowed(memory: LocalLake) -> None:
         table.get(key, max_age=5)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_threads_that_share_a_table_get_the_same_answers(memory: LocalLake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "FILES_AT_MOST", 3)  # so that threads close what others are about to read
     table = memory.create(Stock)

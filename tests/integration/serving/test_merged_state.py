@@ -36,6 +36,7 @@ def by_each(duck: duckdb.DuckDBPyConnection, metadata: str) -> dict[str, pa.Tabl
     }
 
 
+@pytest.mark.slow
 @of_every_shape
 def test_states_of_random_histories(lake: kl.Lake, duck: duckdb.DuckDBPyConnection, shape: Shape) -> None:
     twin = shape.create(lake, fresh_name("states"))
@@ -168,6 +169,7 @@ def test_a_branch_has_a_state_of_its_own(lake: kl.Lake) -> None:
         branch.serving.merged_state()
 
 
+@pytest.mark.slow
 def test_a_tag_has_the_columns_of_its_time(lake: kl.Lake) -> None:
     table = lake.create(renamed(Clicks, fresh_name("states")))
     table.upsert([{"id": 1, "clicks": 1, "city": "Oslo"}])
@@ -181,6 +183,7 @@ def test_a_tag_has_the_columns_of_its_time(lake: kl.Lake) -> None:
     assert state.scan().to_arrow().to_pylist() == [{"id": 1, "clicks": 2, "city": "Oslo"}]
 
 
+@pytest.mark.slow
 def test_an_archived_state_takes_late_writes(lake: kl.Lake) -> None:
     table = lake.create(renamed(Clicks, fresh_name("states")))
     table.upsert([{"id": 1, "clicks": 1, "city": "Oslo"}, {"id": 2, "clicks": 2, "city": "Oslo"}])

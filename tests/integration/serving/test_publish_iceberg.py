@@ -70,6 +70,7 @@ def shape_key(twin: Twin) -> tuple[str, ...]:
     return tuple(twin.model.key)
 
 
+@pytest.mark.slow
 def test_nothing_new_makes_no_commit(lake: kl.Lake, copy: str) -> None:
     twin = written(lake)
     first = twin.table.publish_iceberg(copy)

@@ -155,6 +155,7 @@ def _days(count: int) -> Iterator[object]:
     return (pa.scalar(20_454 + number, pa.int32()).cast(pa.date32()).as_py() for number in range(count))
 
 
+@pytest.mark.slow
 def test_writers_at_the_same_time(lake: kl.Lake, table: kl.KeyedTable, folder: Path) -> None:
     """More of them than there are threads that write files."""
     writers, writes = 12, 3
@@ -174,6 +175,7 @@ def test_writers_at_the_same_time(lake: kl.Lake, table: kl.KeyedTable, folder: P
     assert len(files_in(folder)) == table.files().count()
 
 
+@pytest.mark.slow
 def test_what_is_cached_of_a_table_is_read_anew(lake: kl.Lake, table: kl.KeyedTable) -> None:
     name = f"{lake.catalog}.{table.name}"
     row = {"a": 1, "b": "x"}

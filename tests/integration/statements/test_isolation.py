@@ -80,6 +80,7 @@ CONFLICTS = {
 }
 
 
+@pytest.mark.slow
 @of_every("case", CONFLICTS, today=1)
 def test_what_conflicts(lake: kl.Lake, gate: str, tmp_path: Path, case: tuple[str, str, set[str]]) -> None:
     level, statement, own = case

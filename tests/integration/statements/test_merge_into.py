@@ -130,6 +130,7 @@ def test_only_what_is_assigned_is_written(lake: kl.Lake) -> None:
     assert [tuple(row) for row in table.read().orderBy("id").collect()] == [(1, 100, 15, 15), (3, 300, 0, 15)]
 
 
+@pytest.mark.slow
 def test_merges_with_versions_of_an_ordering_column(lake: kl.Lake) -> None:
     """An action that sets the ordering column says the version; the others take the statement's, never an older one."""
     name = fresh_name("merge")
@@ -185,6 +186,7 @@ def test_merges_that_are_refused(
         run(lake, f"MERGE INTO {pair[0]} t USING {CHANGES} c ON t.id = c.id {actions}")
 
 
+@pytest.mark.slow
 def test_columns_of_the_source_are_added(lake: kl.Lake, pair: tuple[str, str]) -> None:
     """WITH SCHEMA EVOLUTION adds what an action takes, members of structs too, widens, and drops nothing."""
     source = """(SELECT * FROM VALUES

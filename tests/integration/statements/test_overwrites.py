@@ -46,6 +46,7 @@ def rows(lake: kl.Lake, table: str) -> list[tuple[object, ...]]:
     return [tuple(row) for row in lake.spark.sql(f"SELECT * FROM {table} ORDER BY k, day, tenant").collect()]
 
 
+@pytest.mark.slow
 @of_every("partition", {name: name for name in PARTITIONS}, today=1)
 def test_overwrites_answer_as_on_a_plain_table(lake: kl.Lake, mode: str, partition: str) -> None:
     keyed = create(lake, PARTITIONS[partition])

@@ -47,6 +47,7 @@ def verbs(lake: kl.Lake, name: str) -> list[str]:
     return [commit.verb for commit in lake.table(name).history()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_an_update_is_run_again_upon_the_newest_rows(lake: kl.Lake, gate: str, tmp_path: Path, level: str) -> None:
     name = create(lake, level)
@@ -76,6 +77,7 @@ STATEMENTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [each if each == "merge" else pytest.param(each, marks=slow) for each in STATEMENTS])
 def test_each_kind_of_statement(lake: kl.Lake, gate: str, tmp_path: Path, kind: str) -> None:
     statement, expected = STATEMENTS[kind]
@@ -97,6 +99,7 @@ def test_a_merge_of_a_frame(lake: kl.Lake, gate: str, tmp_path: Path) -> None:
     assert rows(lake, name) == DOUBLED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_statements_at_once_give_the_result_of_some_order(lake: kl.Lake, level: str) -> None:
     """Increments of all rows: none is lost, whichever comes first."""
@@ -107,6 +110,7 @@ def test_statements_at_once_give_the_result_of_some_order(lake: kl.Lake, level: 
     assert verbs(lake, name) == ["update"] * 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("retries", [pytest.param(0, marks=slow), 2])
 def test_it_ends(lake: kl.Lake, tmp_path: Path, retries: int) -> None:
     """Others always come first: after so many runs the error says so."""

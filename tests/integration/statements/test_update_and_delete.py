@@ -109,6 +109,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @of_every("case", CASES, today=1)
 def test_updates_answer_as_on_a_plain_table(
     lake: kl.Lake, other: str, case: tuple[str, list[str]], setting: Setting
@@ -127,6 +128,7 @@ def test_updates_answer_as_on_a_plain_table(
     assert rows(lake, keyed) == rows(lake, plain)
 
 
+@pytest.mark.slow
 def test_a_statement_writes_its_columns_and_no_others(lake: kl.Lake) -> None:
     keyed = create(lake, KEYED["commit"])
     run(lake, f"INSERT INTO {keyed} {ROWS}")
@@ -161,6 +163,7 @@ def test_an_update_reads_little_and_joins_nothing(lake: kl.Lake) -> None:
     assert snapshots(lake, name) == before, "EXPLAIN runs nothing"
 
 
+@pytest.mark.slow
 def test_updates_with_versions_of_an_ordering_column(lake: kl.Lake, setting: Setting) -> None:
     columns = "k BIGINT, t TIMESTAMP, a BIGINT, b BIGINT"
     keyed = create(lake, "'ordering' = 't'", columns)
@@ -230,6 +233,7 @@ def test_ordering_columns_of_every_type(
     assert rows(lake, keyed) == []
 
 
+@pytest.mark.slow
 def test_explicit_versions_need_the_setting(lake: kl.Lake, setting: Setting) -> None:
     keyed = create(lake, KEYED["explicit"], "k BIGINT, a BIGINT, b BIGINT")
     name = keyed.removeprefix(f"{lake.catalog}.")
@@ -250,6 +254,7 @@ def test_explicit_versions_need_the_setting(lake: kl.Lake, setting: Setting) -> 
     assert rows(lake, keyed) == []
 
 
+@pytest.mark.slow
 def test_branches_tags_and_snapshots(lake: kl.Lake) -> None:
     keyed = create(lake, COMMIT, "k BIGINT, a BIGINT")
     name = keyed.removeprefix(f"{lake.catalog}.")

@@ -83,6 +83,7 @@ def test_changes_of_a_source(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path
     assert found(table) == [(2, None, 3, None)]
 
 
+@pytest.mark.slow
 def test_batches_say_watermarks(lake: kl.Lake, tmp_path: Path) -> None:
     """The newest event time less the delay, never an earlier one than before, and at= and triggers go by it."""
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("at", pa.timestamp("us", "UTC"))])
@@ -114,6 +115,7 @@ def test_batches_say_watermarks(lake: kl.Lake, tmp_path: Path) -> None:
     assert [interval.start.minute for interval in runs] == [0, 5, 10]
 
 
+@pytest.mark.slow
 def test_whole_results_replace_the_table(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path) -> None:
     table.upsert([{"id": 9, "at": 100, "clicks": 0, "city": "Oslo"}])
     files = tmp_path / "clicks"

@@ -32,6 +32,7 @@ def written(
     return query
 
 
+@pytest.mark.slow
 def test_batches_are_updates(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path) -> None:
     """Columns that the stream lacks stay absent, late rows lose, and each batch is a commit."""
     table.upsert([{"id": 1, "at": 5, "clicks": 0, "city": "Oslo"}])
@@ -59,6 +60,7 @@ def test_a_batch_that_is_run_again_is_committed_once(lake: kl.Lake, table: kl.Ke
     assert found(table) == [(1, 7, 7, None)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["complete", "update"])
 def test_modes_of_output(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path, mode: str) -> None:
     """Complete mode replaces the table by each batch; update mode writes the groups that a batch has changed."""

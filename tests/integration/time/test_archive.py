@@ -32,6 +32,7 @@ def values(table: kl.KeyedTable, of: object) -> dict[int, int]:
     return {row["a"]: row["count"] for row in found}
 
 
+@pytest.mark.slow
 def test_missing_times_are_filled_in(lake: kl.Lake) -> None:
     twin = archived(lake)
     table = twin.table
@@ -60,6 +61,7 @@ def test_states_and_watermarks_of_far_years(lake: kl.Lake) -> None:
     assert values(twin.table, far) == {1: 3}
 
 
+@pytest.mark.slow
 def test_a_late_write_corrects_later_states(lake: kl.Lake) -> None:
     twin = archived(lake)
     table = twin.table

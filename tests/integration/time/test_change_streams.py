@@ -59,6 +59,7 @@ def test_a_query_goes_on_where_it_ended(lake: kl.Lake, tmp_path: Path) -> None:
     assert sink.rows() == told(twin, (0, 1), (1, 2), (2, 3), (3, 5))
 
 
+@pytest.mark.slow
 def test_a_query_may_begin_anywhere(lake: kl.Lake, tmp_path: Path) -> None:
     twin = three_commits(lake)
     sink = Sink(twin, tmp_path)

@@ -45,6 +45,7 @@ def test_changes_of_random_ranges(lake: kl.Lake, shape: Shape) -> None:
         assert by_key(twin, of_commit) == expected_changes(twin, number, number + 1), number
 
 
+@pytest.mark.slow
 @of_every_shape
 def test_few_keys_of_many(lake: kl.Lake, shape: Shape) -> None:
     """Where a range has written few of the keys, only their rows are read of the other files."""
@@ -104,6 +105,7 @@ def test_columns_and_conditions(lake: kl.Lake) -> None:
     assert tuple(plain) == (199, 0)
 
 
+@pytest.mark.slow
 def test_ranges_that_are_none(lake: kl.Lake) -> None:
     twin = three_commits(lake)
     name = twin.table.name

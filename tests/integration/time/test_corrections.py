@@ -63,6 +63,7 @@ class Counts(dict[int, int]):
         return ran
 
 
+@pytest.mark.slow
 def test_an_interval_with_late_rows_is_run_again(triggers: Triggers, table: kl.KeyedTable) -> None:
     counts = Counts(table)
     write(table, 0)
@@ -91,6 +92,7 @@ def test_an_interval_with_late_rows_is_run_again(triggers: Triggers, table: kl.K
     assert trigger.position() == at(15)
 
 
+@pytest.mark.slow
 def test_a_correction_that_fails_comes_again_in_any_process(
     lake: kl.Lake, triggers: Triggers, table: kl.KeyedTable
 ) -> None:
@@ -114,6 +116,7 @@ def test_a_correction_that_fails_comes_again_in_any_process(
     assert names - {each.name for each in table.feed.consumers()} == {"fails.late"}
 
 
+@pytest.mark.slow
 def test_commits_without_late_rows_may_expire(
     triggers: Triggers, table: kl.KeyedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +131,7 @@ def test_commits_without_late_rows_may_expire(
     assert behind == [1, 2, 0, 1, 2, 0]
 
 
+@pytest.mark.slow
 def test_statements_know_that_they_correct(lake: kl.Lake, triggers: Triggers, table: kl.KeyedTable) -> None:
     name = fresh_name("hourly")
     lake.spark.sql(
@@ -184,6 +188,7 @@ def test_a_long_name_leaves_room_for_a_second_one(triggers: Triggers, table: kl.
     assert [each.name for each in table.feed.consumers()] == ["x" * 95 + ".late"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(2, 30))
 def test_counts_of_closed_intervals_are_right_in_the_end(lake: kl.Lake, table: kl.KeyedTable, seed: int) -> None:
     """Rows come in any order, runs fail at times, processes begin anew, and commits are compacted and expire."""

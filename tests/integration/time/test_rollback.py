@@ -19,6 +19,7 @@ def after_a_history(lake: kl.Lake, shape: Shape) -> Twin:
     return twin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["explicit", "commit"])
 def test_a_table_goes_on_from_where_it_was_rolled_back_to(lake: kl.Lake, name: str) -> None:
     twin = after_a_history(lake, SHAPES[name])
@@ -38,6 +39,7 @@ def test_a_table_goes_on_from_where_it_was_rolled_back_to(lake: kl.Lake, name: s
     assert twin.table.changes(after=twin.commits[3]).count() >= 0
 
 
+@pytest.mark.slow
 def test_forward_again(lake: kl.Lake) -> None:
     twin = after_a_history(lake, SHAPES["explicit"])
     newest = twin.table.history()[0]

@@ -69,6 +69,7 @@ def triggers(lake: kl.Lake) -> Iterator[Triggers]:
 # -------------------------------------------------------------------------------------------------------- intervals
 
 
+@pytest.mark.slow
 def test_every_interval_is_run_once_when_all_streams_are_past_it(lake: kl.Lake, triggers: Triggers) -> None:
     table = create(lake)
     write(table, 2, stream="web")
@@ -96,6 +97,7 @@ def test_every_interval_is_run_once_when_all_streams_are_past_it(lake: kl.Lake, 
     assert triggers.log()[-1].trigger == "web"
 
 
+@pytest.mark.slow
 def test_the_first_interval(lake: kl.Lake, triggers: Triggers) -> None:
     table = create(lake)
     early, since, late = Runs(), Runs(), Runs()
@@ -148,6 +150,7 @@ def test_the_next_commit_is_waited_for_though_the_first_have_expired(lake: kl.La
     assert [event.commit.snapshot_id for event in events] == [commit.snapshot_id]
 
 
+@pytest.mark.slow
 def test_another_process_goes_on_where_the_first_one_was(lake: kl.Lake, warehouse: Path) -> None:
     table = create(lake)
     write(table, 0)
@@ -197,6 +200,7 @@ def test_of_two_with_one_name_one_moves_on(lake: kl.Lake) -> None:
 # -------------------------------------------------------------------------------------------------------------- SQL
 
 
+@pytest.mark.slow
 def test_sql_that_is_repeated_after_a_crash_writes_once(lake: kl.Lake, triggers: Triggers) -> None:
     table, target = create(lake), create(lake)
     for minutes in (0, 1, 6, 11):
@@ -221,6 +225,7 @@ def micros(moment: datetime) -> int:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
+@pytest.mark.slow
 def test_sql_that_fails_is_told_and_tried_again(lake: kl.Lake, triggers: Triggers) -> None:
     table = create(lake)
     write(table, 0)
@@ -241,6 +246,7 @@ def test_sql_that_fails_is_told_and_tried_again(lake: kl.Lake, triggers: Trigger
 # ---------------------------------------------------------------------------------------------------- commit events
 
 
+@pytest.mark.slow
 def test_every_commit_is_sent_once_over_restarts(lake: kl.Lake) -> None:
     table = create(lake)
     write(table, 0)
@@ -300,6 +306,7 @@ def test_a_branch_has_triggers_of_its_own(lake: kl.Lake, triggers: Triggers) -> 
 # ------------------------------------------------------------------------------------------------- thread, bad input
 
 
+@pytest.mark.slow
 def test_a_thread_runs_what_is_due_and_outlives_failures(lake: kl.Lake, triggers: Triggers) -> None:
     table = create(lake)
     runs, events = Runs(0), list[kl.CommitEvent]()

@@ -33,6 +33,7 @@ def undone(twin: Twin, after: int, until: int) -> kl.Undone:
     return done
 
 
+@pytest.mark.slow
 @of_every_shape
 def test_random_ranges_are_taken_back(lake: kl.Lake, shape: Shape) -> None:
     random = Random(3)
@@ -67,6 +68,7 @@ def three_commits(lake: kl.Lake) -> Twin:
     return twin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compacted", [None, "settle", "full"])
 def test_the_middle_of_a_history(lake: kl.Lake, compacted: str | None) -> None:
     twin = three_commits(lake)
@@ -112,6 +114,7 @@ def test_an_undo_is_taken_back(lake: kl.Lake) -> None:
     twin.check()
 
 
+@pytest.mark.slow
 def test_an_undone_overwrite_comes_back(lake: kl.Lake) -> None:
     """Also in buckets that it only emptied."""
     twin = Shape("explicit", buckets=4).create(lake, fresh_name("undo"))
@@ -146,6 +149,7 @@ def test_rows_that_an_undo_brings_back_are_in_the_feed(lake: kl.Lake) -> None:
     assert changed(twin, at(twin, 2), None) == {}
 
 
+@pytest.mark.slow
 def test_ranges_that_repeat_and_cross(lake: kl.Lake) -> None:
     """Undone twice stays undone until both undos are undone; an undone undo brings back also what lies before it."""
     twin = three_commits(lake)
@@ -178,6 +182,7 @@ def test_an_overwrite_empties_what_comes_back_later(lake: kl.Lake) -> None:
     twin.check()
 
 
+@pytest.mark.slow
 def test_rows_that_a_dropped_file_superseded_come_back(lake: kl.Lake) -> None:
     """What was superseded where the replay begins may not be so at its end."""
     twin = Shape("explicit", buckets=1).create(lake, fresh_name("undo"))
@@ -259,6 +264,7 @@ class Story:
         assert changes_by_key(self.twin, feed) == differences(before, self.states[until - 1]), (after, until)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["explicit", "commit", "partitions and groups"])
 def test_random_undos_of_writes_overwrites_and_undos(lake: kl.Lake, name: str) -> None:
     random = Random(11)
@@ -285,6 +291,7 @@ def test_random_undos_of_writes_overwrites_and_undos(lake: kl.Lake, name: str) -
             raise AssertionError(f"{done}") from error
 
 
+@pytest.mark.slow
 def test_one_commit_is_taken_back(lake: kl.Lake) -> None:
     """By what its write returned, by its row of the history, by its snapshot, in SQL; the first one, too."""
     twin = three_commits(lake)

@@ -224,6 +224,7 @@ def test_a_table_is_written_from_itself(lake: kl.Lake) -> None:
     assert [set(info.columns) for info in twin.table.history()] == [set(), {"a"}, {"b"}, {"a", "b"}]
 
 
+@pytest.mark.slow
 def test_of_overlapping_writes_the_later_commit_wins(lake: kl.Lake) -> None:
     """A slow write begins, quick ones commit, and the slow one commits after them."""
     for thousands in (250, 1000, 4000, 16_000):

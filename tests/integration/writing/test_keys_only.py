@@ -23,6 +23,7 @@ def keys(twin: Twin, *numbers: int) -> list[dict[str, object]]:
     return [{"k": number} | ({"name": f"n{number}"} if "name" in twin.model.key else {}) for number in numbers]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", KEYS.values(), ids=KEYS.keys())
 def test_rows_exist_or_do_not(lake: kl.Lake, columns: dict[str, pa.DataType]) -> None:
     twin = created(lake, columns)

@@ -69,6 +69,7 @@ def created(lake: kl.Lake) -> kl.KeyedTable:
     return lake.create(spec())
 
 
+@pytest.mark.slow
 def test_a_lost_answer_is_looked_up(lake: kl.Lake, warehouse: Path) -> None:
     made = created(lake)
     faults = [(when, lost()) for when in ("before", "after") for lost in LOST.values()]
@@ -118,6 +119,7 @@ def test_what_is_not_known_is_told_as_unknown(lake: kl.Lake, warehouse: Path, mo
         assert table.get(id=1) is None
 
 
+@pytest.mark.slow
 def test_a_table_is_made_once_when_answers_are_lost() -> None:
     with keylake.local.open(":memory:") as opened:
         for when in ("before", "after"):

@@ -55,6 +55,7 @@ class Turns:
         return written
 
 
+@pytest.mark.slow
 @of_every_shape
 def test_writers_take_turns(lake: kl.Lake, warehouse: Path, shape: Shape) -> None:
     seed = FIRST + 11
@@ -133,6 +134,7 @@ def numbers(lake: kl.Lake, **words: Any) -> kl.KeyedTable:
     return lake.create(kl.TableSpec.from_arrow(NUMBERS, name=fresh_name("small"), key="id", **{"buckets": 4, **words}))
 
 
+@pytest.mark.slow
 def test_writers_at_once_lose_nothing(lake: kl.Lake, warehouse: Path) -> None:
     table = numbers(lake)
 
@@ -308,6 +310,7 @@ def of_every_type(number: int) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 def test_files_and_manifests_say_what_those_of_the_server_say(lake: kl.Lake, warehouse: Path) -> None:
     rows = [of_every_type(number) for number in range(1, 6)]
     words: dict[str, Any] = {"bucket_by": "name", "partition_by": "day", "buckets": 2}

@@ -160,6 +160,7 @@ def test_keys_by_names_in_any_case(lake: kl.Lake, warehouse: Path) -> None:
         table.get(other=1)
 
 
+@pytest.mark.slow
 def test_names_in_values_and_lists_in_any_case(lake: kl.Lake, tmp_path: Path) -> None:
     """Names that Spark does not resolve: those in rows, of joins, and of what is published."""
     schema = pa.schema([pa.field("Id", pa.int64(), nullable=False), pa.field("Score", pa.int64())])

@@ -192,6 +192,7 @@ def test_a_writer_that_does_not_look_first(lake: kl.Lake, table: kl.KeyedTable) 
     assert len(table.history()) == 1
 
 
+@pytest.mark.slow
 def test_offsets_in_sql(lake: kl.Lake, table: kl.KeyedTable) -> None:
     name = f"{lake.catalog}.{table.name}"
     with clone_of(lake, {"spark.keylake.write.offsets": '{"clicks-0": [0, 100], "it\'s": [7, 8]}'}) as session:

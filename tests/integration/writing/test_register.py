@@ -63,6 +63,7 @@ def newest(count: int = 10) -> list[tuple[int, str]]:
     return [(key, "new") for key in range(count)]
 
 
+@pytest.mark.slow
 def test_a_table_becomes_another_one(lake: kl.Lake, plain: str) -> None:
     into = fresh_name("registered")
     done = called(
@@ -81,6 +82,7 @@ def test_a_table_becomes_another_one(lake: kl.Lake, plain: str) -> None:
     assert len(rows(lake, plain)) == 20
 
 
+@pytest.mark.slow
 def test_in_place(lake: kl.Lake, plain: str) -> None:
     """One commit behind those of the plain table, which stay."""
     before = history_of(lake, plain)
@@ -98,6 +100,7 @@ def test_in_place(lake: kl.Lake, plain: str) -> None:
         lake.register(plain, key=["id"])
 
 
+@pytest.mark.slow
 def test_repeated_keys_need_an_order(lake: kl.Lake, plain: str, warehouse: Path) -> None:
     into = fresh_name("registered")
     with refused(lake, plain, kl.BadRows, plain, "2 rows", "id=", "ordering"):
@@ -145,6 +148,7 @@ def test_tables_that_cannot_be_registered(
     assert history_of(lake, shared) == before
 
 
+@pytest.mark.slow
 def test_files_that_do_not_go_together(lake: kl.Lake, tmp_path: Path) -> None:
     """No file is left out silently."""
     into = fresh_name("registered")
@@ -205,6 +209,7 @@ def test_a_commit_meanwhile(lake: kl.Lake, plain: str) -> None:
     assert lake.register(plain, key=["id"], ordering="at").keys_written == 100_000
 
 
+@pytest.mark.slow
 def test_folders_of_hudi(lake: kl.Lake, tmp_path: Path) -> None:
     """Its own columns go; folders are columns; files may lack columns that later ones have."""
     into = fresh_name("registered")

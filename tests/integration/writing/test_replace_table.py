@@ -51,6 +51,7 @@ def unchanged(lake: kl.Lake, name: str) -> Iterator[None]:
     assert state() == before
 
 
+@pytest.mark.slow
 def test_the_same_definition_goes_on(lake: kl.Lake, name: str) -> None:
     """Rows are overwritten; history, changes and undo go across, and a table can be made of its own rows."""
     before = head(lake, name)
@@ -87,6 +88,7 @@ def test_comments_and_properties_of_the_same_definition(lake: kl.Lake, name: str
     assert len(rows(lake, name)) == 4
 
 
+@pytest.mark.slow
 def test_another_definition(lake: kl.Lake, name: str) -> None:
     """It begins a history of its own, in which nothing of the old one can be taken for its rows."""
     before = head(lake, name)
@@ -166,6 +168,7 @@ def test_the_old_table_stays(
     assert sorted(folder.glob("**/*.parquet")) == files
 
 
+@pytest.mark.slow
 def test_other_columns_in_the_same_buckets(lake: kl.Lake, name: str) -> None:
     statement = f"CREATE OR REPLACE TABLE {lake.catalog}.{name} {SAME} AS SELECT {{}} FROM range(5)"
     at = [head(lake, name)]
@@ -221,6 +224,7 @@ def test_a_new_table_without_rows(lake: kl.Lake) -> None:
         assert rows(lake, name) == [(1, "a")]
 
 
+@pytest.mark.slow
 def test_plain_and_keyed_tables(lake: kl.Lake, name: str) -> None:
     """A plain table can become a keyed one; the other way its old commits would show hidden columns."""
     for statement in ("CREATE OR REPLACE TABLE", "REPLACE TABLE"):
@@ -251,6 +255,7 @@ def test_frames(lake: kl.Lake, name: str) -> None:
     assert rows(lake, name) == [(0, 1), (1, 1)]
 
 
+@pytest.mark.slow
 def test_options_of_a_write(lake: kl.Lake, name: str) -> None:
     """A replacement that is repeated is a no-op, and one to another branch would leave main as it was."""
 

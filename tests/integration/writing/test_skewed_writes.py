@@ -124,6 +124,7 @@ def test_tasks_get_about_as_many_rows_and_files_stay_few(lake: kl.Lake, hot: dic
     assert planned(lake, f"SELECT * FROM {lake.catalog}.{table.name}")["sections merged"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_tasks")
 def test_a_hot_key_has_a_task_of_its_own_and_the_others_share_the_rest(lake: kl.Lake) -> None:
     frame = visits(lake, shop="if(id % 10 < 4, 7, id % 97)", visitor="if(id % 10 < 4, 7, id)")
@@ -135,6 +136,7 @@ def test_a_hot_key_has_a_task_of_its_own_and_the_others_share_the_rest(lake: kl.
     assert hot + sum(others) == check_rows(table, frame)
 
 
+@pytest.mark.slow
 def test_ties_are_resolved_as_without_ranges(lake: kl.Lake, small_tasks: None) -> None:
     frame = visits(lake, day="id % 2", shop="id % 5", visitor="id % 4000")
     ranges = written(lake, frame)
@@ -173,6 +175,7 @@ def test_the_rows_of_a_write_are_made_once_and_none_when_it_is_explained(lake: k
         lake.spark.sql(insert).collect()
 
 
+@pytest.mark.slow
 def test_writes_are_spread_without_adaptive_plans(lake: kl.Lake, small_tasks: None) -> None:
     frame = visits(lake, **HOT["bucket"])
     with changed_settings(lake, {"spark.sql.adaptive.enabled": "false"}):

@@ -49,6 +49,7 @@ def test_insert_of_all_columns_by_position(lake: kl.Lake) -> None:
     twin.check()
 
 
+@pytest.mark.slow
 def test_numbers_of_a_statement_are_fractions_that_show_so(lake: kl.Lake) -> None:
     """0.1 in SQL is a decimal to Spark, as is what is computed of it. Digits that no fraction shows are refused."""
     name = fresh_name("stated")
@@ -125,6 +126,7 @@ def test_options_that_are_wrong_are_refused(lake: kl.Lake) -> None:
             frame.writeTo(twin.sql_name).options(**options).append()
 
 
+@pytest.mark.slow
 def test_reads_are_merged_wherever_they_stand(lake: kl.Lake) -> None:
     twin = create(lake, versions="explicit")
     twin.upsert([{"k": k, "t": NOON, "a": k, "b": "x"} for k in range(10)], version=1)
@@ -149,6 +151,7 @@ def test_reads_are_merged_wherever_they_stand(lake: kl.Lake) -> None:
     assert lake.spark.table(t).where("k = 4").select("a", "b").collect() == [(100, "x")]
 
 
+@pytest.mark.slow
 def test_members_of_structs_one_by_one(lake: kl.Lake) -> None:
     """Spark asks for the members that a query names; others lay in their place."""
     inner = pa.struct([("w", pa.string()), ("z", pa.string())])
@@ -190,6 +193,7 @@ def test_merge_info_is_there_and_not_in_the_star(lake: kl.Lake) -> None:
     twin.check_stamps()
 
 
+@pytest.mark.slow
 def test_time_travel_in_sql(lake: kl.Lake) -> None:
     twin = create(lake, versions="explicit")
     first = twin.upsert([{"k": 1, "t": NOON, "a": 1, "b": "x"}], version=1)
@@ -242,6 +246,7 @@ def test_a_filter_on_the_key_prunes(lake: kl.Lake) -> None:
     assert lake.spark.table(twin.sql_name).where(functions.col("k").between(20, 22)).count() == 3
 
 
+@pytest.mark.slow
 def test_keyed_and_plain_tables_side_by_side(lake: kl.Lake) -> None:
     twin = create(lake)
     plain = f"{lake.catalog}.{fresh_name('sql')}"

@@ -52,6 +52,7 @@ def test_create_of_a_table_that_exists(lake: kl.Lake) -> None:
     assert lake.table(spec.name).read().count() == 1
 
 
+@pytest.mark.slow
 def test_a_table_that_is_not_there(lake: kl.Lake) -> None:
     for name in ("tables.nowhere", "nowhere.nothing"):
         with pytest.raises(kl.TableNotFound, match=r"no(where|thing)"):
@@ -146,6 +147,7 @@ def test_keys_stay_as_they_are(lake: kl.Lake, change: str) -> None:
     twin.check()
 
 
+@pytest.mark.slow
 def test_rename_and_drop(lake: kl.Lake) -> None:
     spec = spec_of(fresh_name("tables"))
     twin = Twin.create(lake, spec, SCHEMA)
