@@ -107,6 +107,11 @@ class Server:
                 f"The user {self.user!r} of {self.name} has not all privileges for {doing}: {said}."
                 f" Run: GRANT {_PRIVILEGES} ON *.* TO {self.user}"
             )
+        if code in _LOG_NOT_THERE and "checksum" in said:
+            return SourceFailed(
+                f"The log of {self.name} has checksums from before binlog_checksum was NONE."
+                " Run: SET GLOBAL binlog_checksum = 'CRC32', then go on."
+            )
         if code in _LOG_NOT_THERE:
             return SourceFailed(f"{self.name} cannot give its log from there: {said}.")
         if code in _UNREACHABLE or not isinstance(code, int):  # without a code: packets of a connection that broke

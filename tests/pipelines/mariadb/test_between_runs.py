@@ -97,6 +97,38 @@ def test_another_type(shop: Shop) -> None:
     shop.check("u")
 
 
+def test_rows_that_no_log_of_rows_shows(shop: Shop) -> None:
+    """Statements behind comments, constants of a minimal image, computed columns, values of a lax session."""
+    shop.run(
+        "CREATE TABLE v (id INT PRIMARY KEY, a INT DEFAULT 7, g INT AS (id * 2) STORED, s VARCHAR(9) CHARSET greek)",
+        "INSERT INTO v (id, a, s) VALUES (1, NULL, _greek x'A1A2')",
+    )
+    shop.follow()
+    shop.run(
+        "SET SESSION binlog_row_image = MINIMAL",
+        "INSERT INTO v (id) VALUES (4)",
+        "SET SESSION binlog_row_image = FULL",
+        "INSERT INTO v (id, s) VALUES (5, _greek x'A1A2')",
+        "ALTER TABLE v MODIFY g INT AS (id * 3) STORED",
+        "SET SESSION sql_mode = ''",
+        "ALTER TABLE v MODIFY a INT NOT NULL",
+        "SET SESSION binlog_format = STATEMENT",
+        "/* app */ UPDATE t SET a = 5 WHERE id = 1",
+        "-- app\nDELETE FROM u WHERE id = 2",
+    )
+    assert not shop.follow().set_aside
+    shop.check("t", "u", "v")
+
+
+def test_checksums_that_come_and_go(shop: Shop) -> None:
+    """Each file of the log says whether its events have them."""
+    for number, wanted in enumerate(("NONE", "CRC32", "NONE", "CRC32")):
+        shop.run(f"SET GLOBAL binlog_checksum = {wanted}", f"INSERT INTO t VALUES ({number + 5}, {number}, 12345678)")
+        if wanted == "CRC32":
+            assert not shop.follow().set_aside
+            shop.check("t")
+
+
 def check_gone(shop: Followed) -> None:
     """Tables that went are set aside with their rows, and with the way on."""
     said = shop.asides()
