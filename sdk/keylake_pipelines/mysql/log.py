@@ -24,9 +24,15 @@ from keylake_pipelines.mysql.known import KnownTables
 from keylake_pipelines.mysql.maps import TableMap, WatchedTables, rows_event, table_map
 from keylake_pipelines.mysql.places import BEGINNING_OF_FILE, Gtid, place_of
 from keylake_pipelines.mysql.rows import Prepared, Rows
-from keylake_pipelines.mysql.server import Server, StreamConnections, columns_with_defaults, other_log
-from keylake_pipelines.mysql.statements import Alter, Create, Xid, changes_rows, names_of, statement_of, xa_of
-from keylake_pipelines.mysql.words import Name, with_escapes
+from keylake_pipelines.mysql.server import (
+    Server,
+    StreamConnections,
+    columns_with_defaults,
+    other_log,
+    read_newer_statements,
+)
+from keylake_pipelines.mysql.statements import Alter, Create, changes_rows, statement_of
+from keylake_pipelines.mysql.words import Name, Xid, names_of, with_escapes, xa_of
 from keylake_pipelines.source.tables import TableChange
 
 _COMPRESSED = (40, *range(165, 172))  # transactions of MySQL, statements and rows of MariaDB
@@ -38,8 +44,6 @@ _OF_SEQUENCES = (
 _ENDS = ("COMMIT", "ROLLBACK")
 LOG = logging.getLogger("keylake")
 _HAS_CHECKSUMS, _CRC32 = "_BinLogStreamReader__use_checksum", 1
-_STATUS = "_read_status_vars_value_for_key"
-_FLAGS, _SQL_MODE = 0, 1  # codes of what stands in front of a statement, the first two of each
 _NO_BACKSLASH_ESCAPES = 1 << 20  # of its sql_mode
 _STRICT = 3 << 21  # for tables with transactions, and for all
 
@@ -56,26 +60,6 @@ class Transaction:
     outcome: Outcome = field(default_factory=Outcome)
     tables: set[Name] = field(default_factory=set[Name])  # of its rows
     refers: bool = False  # a statement with foreign keys, or with tables that have others
-
-
-def read_newer_statements() -> None:
-    """Lets mysql-replication (1.0.17) pass over what MariaDB 11 writes in front of a statement, which it refuses.
-
-    All but the sql_mode of its session, which says how it is read.
-    """
-    from pymysqlreplication.event import QueryEvent
-
-    def pass_over(event: Any, key: int) -> None:
-        left = event.status_vars_length - 1
-        event.sql_mode = 0
-        if key == _FLAGS and left >= 13:
-            event.packet.advance(4)
-            is_mode = event.packet.read_uint8() == _SQL_MODE
-            event.sql_mode = event.packet.read_uint64() if is_mode else 0
-            left -= 13 if is_mode else 5
-        event.packet.advance(left)
-
-    setattr(QueryEvent, _STATUS, pass_over)
 
 
 class BinaryLog:

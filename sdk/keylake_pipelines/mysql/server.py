@@ -148,6 +148,26 @@ class StreamConnections:
         return connection
 
 
+def read_newer_statements() -> None:
+    """Lets mysql-replication (1.0.17) pass over what MariaDB 11 writes in front of a statement, which it refuses.
+
+    All but the sql_mode of its session, which says how it is read.
+    """
+    from pymysqlreplication.event import QueryEvent
+
+    def pass_over(event: Any, key: int) -> None:
+        left = event.status_vars_length - 1
+        event.sql_mode = 0
+        if key == _FLAGS and left >= 13:
+            event.packet.advance(4)
+            is_mode = event.packet.read_uint8() == _SQL_MODE
+            event.sql_mode = event.packet.read_uint64() if is_mode else 0
+            left -= 13 if is_mode else 5
+        event.packet.advance(left)
+
+    setattr(QueryEvent, _STATUS, pass_over)
+
+
 def rows_of(connection: Connection[Any], statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
     """The rows of an answer, all at once."""
     with connection.cursor() as cursor:
@@ -327,6 +347,8 @@ _BYTES = 256
 _MOST_READINGS = 10
 PERIOD = ("ROW START", "ROW END")  # by which the catalog knows columns of a period
 HIDDEN_PERIOD = ("row_start", "row_end")  # of a table whose definition names none
+_STATUS = "_read_status_vars_value_for_key"
+_FLAGS, _SQL_MODE = 0, 1  # codes of what stands in front of a statement, the first two of each
 _HIDDEN = ("information_schema", "mysql", "performance_schema", "sys")
 
 

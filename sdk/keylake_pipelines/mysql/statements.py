@@ -8,11 +8,10 @@ What a statement makes of the columns is checked before the next rows, by what t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from keylake_pipelines.mysql.words import Name, Token, Words, words_of
+from keylake_pipelines.mysql.words import Name, Token, Words, names_in, words_of
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,6 @@ class Unknown:
     tables: tuple[Name, ...]
 
 
-Xid = tuple[int, bytes, bytes]  # of an XA transaction: its format, the global name, and that of a branch
 Statement = Alter | Create | Renames | Drops | Truncate | DropDatabase | Unknown
 
 _NO_COLUMN = frozenset(
@@ -160,10 +158,6 @@ _OF_NO_TABLE = frozenset(
     | {"FLUSH", "GRANT", "INSERT", "INSTALL", "KILL", "LOAD", "LOCK", "OPTIMIZE", "PURGE", "RELEASE", "RENAME"}
     | {"REPAIR", "REPLACE", "RESET", "REVOKE", "ROLLBACK", "SAVEPOINT", "SELECT", "SET", "SHUTDOWN", "START", "STOP"}
     | {"UNINSTALL", "UNLOCK", "UPDATE", "USE", "WITH", "XA"}
-)
-
-_XA = re.compile(
-    r"XA\s+(?P<verb>\w+)\s+X'(?P<name>[0-9A-F]*)'(?:\s*,\s*X'(?P<branch>[0-9A-F]*)'(?:\s*,\s*(?P<format>\d+))?)?"
 )
 
 
@@ -422,34 +416,7 @@ def statement_of(text: str, database: str) -> Statement | None:
         return Drops(tuple(tables))
     if reader.next.kind == "end" or reader.next.says(*_OF_NO_TABLE):
         return None
-    return Unknown(tuple(_names_in(reader)))
-
-
-def xa_of(text: str) -> tuple[str, Xid]:
-    """The verb of a statement XA of the log, in capital letters, and the transaction; of another form: no one.
-
-    >>> xa_of("XA COMMIT X'61',X'6263',1")
-    ('COMMIT', (1, b'a', b'bc'))
-    """
-    if (found := _XA.match(text)) is None:
-        return text.split()[1], (0, b"", b"")
-    xid = (int(found["format"] or 1), bytes.fromhex(found["name"]), bytes.fromhex(found["branch"] or ""))
-    return found["verb"], xid
-
-
-def names_of(text: str, database: str) -> set[Name]:
-    """The names in a statement that may be those of tables."""
-    return set(_names_in(words_of(text, database)))
-
-
-def _names_in(reader: Words) -> Iterator[Name]:
-    """The pairs of words that may be the name of a table."""
-    while reader.next.kind != "end":
-        first = reader.take()
-        if first.kind in ("word", "name"):
-            yield (reader.database, first.text)
-            if reader.next.says("."):
-                yield (first.text, reader.tokens[reader.at + 1].text if reader.at + 1 < len(reader.tokens) else "")
+    return Unknown(tuple(names_in(reader)))
 
 
 def _renames(reader: Words) -> Iterator[RenameTable]:

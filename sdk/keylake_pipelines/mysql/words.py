@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from keylake_pipelines.source.tables import SourceTable
 
 Name = tuple[str, str]  # of a database and a table
+Xid = tuple[int, bytes, bytes]  # of an XA transaction: its format, the global name, and that of a branch
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|--[\s].*?(?:\n|$)|\#.*?(?:\n|$)|/\*(?!M?!).*?\*/)
@@ -19,6 +20,9 @@ _TOKEN = re.compile(
       | (?P<word>[\w$\u0080-\uffff]+)
       | (?P<sign>.)""",
     re.VERBOSE | re.DOTALL,
+)
+_XA = re.compile(
+    r"XA\s+(?P<verb>\w+)\s+X'(?P<name>[0-9A-F]*)'(?:\s*,\s*X'(?P<branch>[0-9A-F]*)'(?:\s*,\s*(?P<format>\d+))?)?"
 )
 _QUOTED = re.compile(r"`(?:[^`]|``)*`|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
@@ -135,3 +139,30 @@ def with_escapes(statement: str) -> str:
     ALTER TABLE t COMMENT '\\', ADD `a\b` INT
     """
     return _QUOTED.sub(lambda found: found[0] if found[0][0] == "`" else found[0].replace("\\", "\\\\"), statement)
+
+
+def xa_of(text: str) -> tuple[str, Xid]:
+    """The verb of a statement XA of the log, in capital letters, and the transaction; of another form: no one.
+
+    >>> xa_of("XA COMMIT X'61',X'6263',1")
+    ('COMMIT', (1, b'a', b'bc'))
+    """
+    if (found := _XA.match(text)) is None:
+        return text.split()[1], (0, b"", b"")
+    xid = (int(found["format"] or 1), bytes.fromhex(found["name"]), bytes.fromhex(found["branch"] or ""))
+    return found["verb"], xid
+
+
+def names_of(text: str, database: str) -> set[Name]:
+    """The names in a statement that may be those of tables."""
+    return set(names_in(words_of(text, database)))
+
+
+def names_in(reader: Words) -> Iterator[Name]:
+    """The pairs of words that may be the name of a table."""
+    while reader.next.kind != "end":
+        first = reader.take()
+        if first.kind in ("word", "name"):
+            yield (reader.database, first.text)
+            if reader.next.says("."):
+                yield (first.text, reader.tokens[reader.at + 1].text if reader.at + 1 < len(reader.tokens) else "")
