@@ -305,7 +305,7 @@ def _drop(reader: Words, found: _Altered) -> None:
 
 def _is_primary_index(reader: Words) -> bool:
     """The index that is dropped next is that of the primary key, whose name no other index has."""
-    if not (reader.skip("INDEX") or reader.skip("KEY")):
+    if not (reader.skip("INDEX") or reader.skip("KEY") or reader.skip("CONSTRAINT")):
         return False
     reader.skip("IF", "EXISTS")
     return reader.take().text.upper() == "PRIMARY"

@@ -131,6 +131,7 @@ def test_the_primary_key_is_dropped_by_its_index() -> None:
     assert statement_of("DROP INDEX `PRIMARY` ON t", "shop") == without
     assert statement_of("ALTER TABLE t DROP INDEX `primary`", "shop") == without
     assert statement_of("ALTER TABLE t DROP KEY `PRIMARY`", "shop") == without
+    assert statement_of("ALTER TABLE t DROP CONSTRAINT `PRIMARY`", "shop") == without
     assert statement_of("DROP INDEX IF EXISTS other ON t", "shop") is None
     assert statement_of("ALTER TABLE t DROP INDEX other", "shop") == Alter(T, ())
 
