@@ -44,9 +44,20 @@ public record UnreadableMetadata(FileIO io, String path, String said) {
     return new UnreadableMetadata(io, path.find() ? path.group() : "", said);
   }
 
-  /** The file before it; null where there is none. */
-  public @Nullable EarlierMetadata earlier() {
-    return path.isEmpty() ? null : EarlierMetadata.of(io, path);
+  /**
+   * The file before it; null where there is none. A store that refuses says nothing of the file.
+   */
+  private @Nullable EarlierMetadata earlier() {
+    if (path.isEmpty()) {
+      return null;
+    }
+    try {
+      TableMetadataParser.read(io, path);
+    } catch (RuntimeException e) {
+      Finding.unread(
+          io, Finding.Kind.UNREADABLE, path, e); // throws where it is the store's failure
+    }
+    return EarlierMetadata.of(io, path);
   }
 
   /** The copy of the file in a folder; null where it has none that can be parsed. */

@@ -1,5 +1,6 @@
 package io.keylake.tables.check;
 
+import io.keylake.tables.StoreFailure;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -112,6 +113,10 @@ public record EarlierMetadata(String location, TableMetadata metadata) {
 
   /** Writes metadata over a damaged file. */
   public static void put(FileIO io, TableMetadata metadata, String damaged) {
-    TableMetadataParser.overwrite(metadata, io.newOutputFile(damaged));
+    try {
+      TableMetadataParser.overwrite(metadata, io.newOutputFile(damaged));
+    } catch (RuntimeException e) {
+      throw StoreFailure.writing(damaged, e);
+    }
   }
 }
