@@ -76,7 +76,6 @@ def calls(random: Random, twin: Twin) -> Iterator[tuple[str, dict[str, object]]]
         yield name, given
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(1, 120))
 def test_hostile_arguments_of_procedures(lake: kl.Lake, warehouse: Path, seed: int) -> None:
     random = Random(seed)
@@ -187,7 +186,6 @@ def verbs(lake: kl.Lake, table: kl.KeyedTable) -> Iterator[tuple[str, Callable[.
                 yield f"{type(owner).__name__}.{name}", verb
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(1, 60))
 def test_hostile_arguments_of_verbs(lake: kl.Lake, seed: int) -> None:
     """What Python takes for a call is an answer or one of the errors of keylake."""

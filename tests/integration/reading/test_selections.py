@@ -33,7 +33,6 @@ def conditions(twin: Twin, random: Random) -> list[str]:
     return [f"a = {number}", f"b > 'text {number}'", f"c < {number / 7} AND e IS NOT NULL"]
 
 
-@pytest.mark.slow
 @of_every("name", {name: name for name in SHAPES}, today=2)
 @pytest.mark.parametrize("seed", seeds(few=1, many=6))
 def test_later_reads_of_the_same_files_answer_alike(lake: kl.Lake, name: str, seed: int) -> None:

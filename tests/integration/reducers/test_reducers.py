@@ -41,7 +41,6 @@ def test_cuts_and_buckets_change_no_answer(lake: kl.Lake, name: str) -> None:
     assert whole.model.key == cut.model.key
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(1, 6))
 def test_random_reducers(lake: kl.Lake, seed: int) -> None:
     random = Random(seed)

@@ -54,7 +54,6 @@ def test_a_small_batch_is_one_job_without_a_shuffle_that_is_read(tmp_path: Path)
         assert len(log.jobs()) == before + 2
 
 
-@pytest.mark.slow
 @of_every("shape", CHOSEN, today=1)
 @pytest.mark.parametrize("seed", seeds(few=1, many=3))
 def test_a_history_of_batches(lake: kl.Lake, tmp_path: Path, shape: Shape, seed: int) -> None:

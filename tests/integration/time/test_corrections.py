@@ -188,7 +188,6 @@ def test_a_long_name_leaves_room_for_a_second_one(triggers: Triggers, table: kl.
     assert [each.name for each in table.feed.consumers()] == ["x" * 95 + ".late"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(2, 30))
 def test_counts_of_closed_intervals_are_right_in_the_end(lake: kl.Lake, table: kl.KeyedTable, seed: int) -> None:
     """Rows come in any order, runs fail at times, processes begin anew, and commits are compacted and expire."""

@@ -226,7 +226,6 @@ def test_a_wait_ends_with_its_table(lake: kl.Lake, warehouse: Path) -> None:
             thread.join()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(few=1, many=20))
 def test_every_watch_is_told_of_all_random_commits(lake: kl.Lake, warehouse: Path, seed: int) -> None:
     """Two clients and a writer without a server commit at random, and maintenance tidies up; watches have all of it."""
