@@ -120,7 +120,9 @@ class MySqlSource:
         check_log(self._server, control)
         files = log_files(self._server, control)
         known_now = catalog(self._server, control)
-        tables = self._tables = KnownTables(self._selection, known_now, place_of(*log_end(control)))
+        with self._server.asked("asking for the end of its log"):
+            end = place_of(*log_end(control))
+        tables = self._tables = KnownTables(self._selection, known_now, end)
         found = positions.get(self._server.name)
         if found is None:
             self._place = place_of_start(self._server, control, files, self._start, lambda: self._without_rows(control))
