@@ -13,6 +13,7 @@ from keylake.local.names import LATENESS
 
 # As the server has it: the end of a file's name begins with what is known of the versions in it.
 _IN_NAME = re.compile(r"-(late|timely)_(m?\d{1,19}|x)(?:_(\d{1,19}))?-")
+_MIXED = "-mixed-"
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def is_late(path: str) -> bool:
 
 def is_mixed(path: str) -> bool:
     """Says that rows of a file were late, and are a run like others now."""
-    return "-mixed-" in path.rpartition("/")[2]
+    return _MIXED in path and _MIXED in path.rpartition("/")[2]
 
 
 def limit_of(properties: Mapping[str, str], spec: TableSpec, watermarks: Mapping[str, int]) -> int | None:
@@ -85,7 +86,6 @@ def ages_of(files: Sequence[tuple[str, int]]) -> list[int]:
     [2, 1]
     """
     marked = [(number, Mark.of(path)) for path, number in files]
-    mixed = [is_mixed(path) for path, _ in files]
     timely = {(mark.since or number, number, mark.limit) for number, mark in marked if not mark.is_late}
     before = math.inf  # late files keep their order among themselves
     places: dict[int, tuple[float, bool, int, bool]] = {}  # by the index of a file
@@ -97,7 +97,7 @@ def ages_of(files: Sequence[tuple[str, int]]) -> list[int]:
             )
             places[at] = before, False, number, False
         else:
-            places[at] = number, True, number, mixed[at]
+            places[at] = number, True, number, is_mixed(files[at][0])
     ages = {place: age for age, place in enumerate(sorted(set(places.values())), 1)}
     return [ages[places[at]] for at in range(len(marked))]
 

@@ -53,9 +53,14 @@ public final class FileOrder {
 
     /** Timely rows may have versions that late rows have, too, which were written before them. */
     boolean comesAfter(Ordered late) {
+      return oldest() > late.number && mayTie(late);
+    }
+
+    /** Timely rows may have versions that late rows have, too. */
+    boolean mayTie(Ordered late) {
       Long limit = mark.limit();
       Long below = late.mark.limit();
-      return oldest() > late.number && (below == null || limit == null || limit < below);
+      return below == null || limit == null || limit < below;
     }
   }
 
@@ -125,16 +130,16 @@ public final class FileOrder {
   /**
    * A file that is added to a branch would come before a late file there, whatever its new number:
    * its name says that its rows are older.
+   *
+   * @param there a late file
    */
   public static boolean wouldPrecede(DataFile added, DataFile there) {
     Ordered late = Ordered.of(there);
     Ordered file = Ordered.of(added);
-    if (!late.mark().isLate() || file.mark().isLate() || file.mark().since() == null) {
-      return false;
-    }
-    Long limit = file.mark().limit();
-    Long below = late.mark().limit();
-    return file.oldest() <= late.number() && (below == null || limit == null || limit < below);
+    return !file.mark().isLate()
+        && file.mark().since() != null
+        && file.oldest() <= late.number()
+        && file.mayTie(late);
   }
 
   /** Timely files can be merged without the late ones, and late files without the others. */

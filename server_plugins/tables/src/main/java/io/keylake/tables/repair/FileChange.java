@@ -18,6 +18,7 @@ import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.lateness.FileMark;
 import io.keylake.tables.lateness.FileOrder;
 import io.keylake.tables.planning.Extent;
 import io.keylake.tables.planning.FileFacts;
@@ -175,15 +176,16 @@ public record FileChange(
    * added counts as the newest commit, but the name of such a file says that it is older.
    */
   private static void checkOrder(Table table, List<FileScanTask> there, List<DataFile> added) {
+    List<DataFile> late = there.stream().map(FileScanTask::file).filter(FileMark::isLate).toList();
     for (DataFile file : added) {
-      for (FileScanTask task : there) {
-        if (task.file().specId() == file.specId()
-            && task.file().partition().equals(file.partition())
-            && FileOrder.wouldPrecede(file, task.file())) {
+      for (DataFile other : late) {
+        if (other.specId() == file.specId()
+            && other.partition().equals(file.partition())
+            && FileOrder.wouldPrecede(file, other)) {
           throw new KeylakeException(
               UNSUPPORTED,
               "file %s of %s has merged rows of before the late rows in file %s, and would count as older than those; merge all with compact('full'), then add it; nothing was changed"
-                  .formatted(file.location(), table.name(), task.file().location()));
+                  .formatted(file.location(), table.name(), other.location()));
         }
       }
     }
