@@ -55,19 +55,24 @@ public final class Copies {
   }
 
   private static @Nullable String place(Table table, String path, String folder, long bytes) {
-    String root = folder.endsWith("/") ? folder.substring(0, folder.length() - 1) : folder;
-    List<String> places = new ArrayList<>();
-    if (path.startsWith(table.location() + "/")) {
-      places.add(root + path.substring(table.location().length()));
-    }
-    places.add(root + path.substring(path.lastIndexOf('/')));
-    for (String place : places) {
+    for (String place : places(table.location(), path, folder)) {
       if (table.io().newInputFile(place).exists()
           && (bytes < 0 || Finding.ofLength(table.io(), place, bytes) == null)) {
         return place;
       }
     }
     return null;
+  }
+
+  /** The places where a folder may have a copy of a file of the table at a location. */
+  static List<String> places(String location, String path, String folder) {
+    String root = folder.endsWith("/") ? folder.substring(0, folder.length() - 1) : folder;
+    List<String> places = new ArrayList<>();
+    if (path.startsWith(location + "/")) {
+      places.add(root + path.substring(location.length()));
+    }
+    places.add(root + path.substring(path.lastIndexOf('/')));
+    return places;
   }
 
   /** Writes a copy over a damaged file. */

@@ -65,9 +65,8 @@ public record UnreadableMetadata(FileIO io, String path, String said) {
     if (folder == null || path.isEmpty()) {
       return null;
     }
-    String root = folder.endsWith("/") ? folder.substring(0, folder.length() - 1) : folder;
-    String name = path.substring(path.lastIndexOf('/'));
-    for (String place : List.of(root + "/metadata" + name, root + name)) {
+    String table = path.replaceFirst("/[^/]*/[^/]*$", ""); // whose folder has that of its metadata
+    for (String place : Copies.places(table, path, folder)) {
       try {
         TableMetadataParser.read(io, place);
         return place;
@@ -93,7 +92,7 @@ public record UnreadableMetadata(FileIO io, String path, String said) {
               .formatted(
                   path, earlier == null ? "a backup has it" : earlier.location(), quoted(named)));
     }
-    earlier.putInPlaceOf(io, path);
+    EarlierMetadata.put(io, earlier.metadata(), path);
     return earlier.location();
   }
 

@@ -115,26 +115,22 @@ final class CheckProcedures {
 
   private List<CheckedRow> check(Arguments arguments) {
     Level level = Level.of(arguments.text("level"));
-    try (FileIO store = tables.catalog().store()) {
-      return either(
-          arguments,
-          store,
-          table -> rows(TableCheck.of(spark(), table, level)),
-          damaged -> List.of(unreadable(damaged)));
-    }
+    return either(
+        arguments,
+        table -> rows(TableCheck.of(spark(), table, level)),
+        damaged -> List.of(unreadable(damaged)));
   }
 
   /** The answer of a table, or of its metadata file where that cannot be read. */
   private <T> T either(
-      Arguments arguments,
-      FileIO store,
-      Function<Table, T> opened,
-      Function<UnreadableMetadata, T> unreadable) {
+      Arguments arguments, Function<Table, T> opened, Function<UnreadableMetadata, T> unreadable) {
     Table table;
     try {
       table = tables.load(arguments);
     } catch (KeylakeException e) {
-      return unreadable.apply(UnreadableMetadata.of(e, store));
+      try (FileIO store = tables.catalog().store()) {
+        return unreadable.apply(UnreadableMetadata.of(e, store));
+      }
     }
     return opened.apply(table);
   }
@@ -242,16 +238,12 @@ final class CheckProcedures {
   private List<StepRow> plan(Arguments arguments) {
     String copy = arguments.text("copy");
     Level level = Level.of(arguments.text("level"));
-    try (FileIO store = tables.catalog().store()) {
-      return either(
-              arguments,
-              store,
-              table -> steps(TableCheck.of(spark(), table, level), copy),
-              damaged -> List.of(damaged.step(copy)))
-          .stream()
-          .map(step -> row(arguments, step, copy))
-          .toList();
-    }
+    List<RepairStep> steps =
+        either(
+            arguments,
+            table -> steps(TableCheck.of(spark(), table, level), copy),
+            damaged -> List.of(damaged.step(copy)));
+    return steps.stream().map(step -> row(arguments, step, copy)).toList();
   }
 
   private static List<RepairStep> steps(TableCheck checked, @Nullable String copy) {
@@ -295,13 +287,10 @@ final class CheckProcedures {
   private List<RepairedRow> repair(Arguments arguments) {
     String folder = arguments.requiredText("copy");
     Level level = Level.of(arguments.text("level"));
-    try (FileIO store = tables.catalog().store()) {
-      return either(
-          arguments,
-          store,
-          table -> repaired(arguments, TableCheck.of(spark(), table, level), folder, level),
-          damaged -> repaired(arguments, damaged, folder));
-    }
+    return either(
+        arguments,
+        table -> repaired(arguments, TableCheck.of(spark(), table, level), folder, level),
+        damaged -> repaired(arguments, damaged, folder));
   }
 
   private List<RepairedRow> repaired(
@@ -337,23 +326,20 @@ final class CheckProcedures {
   /** Writes the metadata file again: of what is in memory, or of the file that is named. */
   private List<RestoredRow> restoreMetadata(Arguments arguments) {
     String named = arguments.text("metadata");
-    try (FileIO store = tables.catalog().store()) {
-      String source =
-          either(
-              arguments,
-              store,
-              table -> {
-                UnreadableMetadata.restore(table);
-                return null;
-              },
-              damaged -> damaged.restore(named));
-      Table table = tables.load(arguments);
-      Snapshot head = table.currentSnapshot();
-      return List.of(
-          new RestoredRow(
-              TableUtil.metadataFileLocation(table),
-              source,
-              head == null ? null : head.snapshotId()));
-    }
+    String source =
+        either(
+            arguments,
+            table -> {
+              UnreadableMetadata.restore(table);
+              return null;
+            },
+            damaged -> damaged.restore(named));
+    Table table = tables.load(arguments);
+    Snapshot head = table.currentSnapshot();
+    return List.of(
+        new RestoredRow(
+            TableUtil.metadataFileLocation(table),
+            source,
+            head == null ? null : head.snapshotId()));
   }
 }

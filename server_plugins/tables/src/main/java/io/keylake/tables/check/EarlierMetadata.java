@@ -35,7 +35,8 @@ public record EarlierMetadata(String location, TableMetadata metadata) {
 
   /** The file before a damaged one; null where there is none, or where it is not certain. */
   public static @Nullable EarlierMetadata of(FileIO io, String damaged) {
-    if (!(io instanceof SupportsPrefixOperations store) || number(damaged) < 0) {
+    int last = number(damaged);
+    if (!(io instanceof SupportsPrefixOperations store) || last < 0) {
       return null;
     }
     String folder = damaged.substring(0, damaged.lastIndexOf('/') + 1);
@@ -44,7 +45,7 @@ public record EarlierMetadata(String location, TableMetadata metadata) {
       String name = name(file.location());
       int number = number(name);
       if (number >= 0
-          && number < number(damaged)
+          && number < last
           && withoutStore(file.location()).equals(withoutStore(folder + name))) {
         files.computeIfAbsent(number, any -> new ArrayList<>()).add(folder + name);
       }
@@ -106,12 +107,7 @@ public record EarlierMetadata(String location, TableMetadata metadata) {
     }
   }
 
-  /** Writes the content over the damaged file, which the catalog goes on to name. */
-  public void putInPlaceOf(FileIO io, String damaged) {
-    put(io, metadata, damaged);
-  }
-
-  /** Writes metadata over a damaged file. */
+  /** Writes metadata over a damaged file, which the catalog goes on to name. */
   public static void put(FileIO io, TableMetadata metadata, String damaged) {
     try {
       TableMetadataParser.overwrite(metadata, io.newOutputFile(damaged));
