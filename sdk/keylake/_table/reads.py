@@ -329,7 +329,8 @@ class ReadVerbs(Verbs, Generic[Row]):
             print(profiles.explain_row(user_id=7, day=today)["clicks"].stream)
         """
         check_type("The key", key, Mapping | None, "a mapping from the key columns to their values")
-        if key is not None and columns:
+        given = one_key((key,), columns)
+        if given is None:
             named = ", ".join(f"{name}=..." for name in self.spec.key)
             raise SchemaMismatch(
                 f"explain_row() takes the key of {self._handle.path} by the names of its columns, or as one mapping: "
@@ -340,7 +341,6 @@ class ReadVerbs(Verbs, Generic[Row]):
         moment = self._moment(at)
         if moment is not None:
             self._handle.check_no_experiment("earlier moments")
-        given = columns if key is None else key
         self._current()
         return self._explained(given, moment, as_of)
 
@@ -382,12 +382,17 @@ class ReadVerbs(Verbs, Generic[Row]):
 def one_key(unnamed: Sequence[object], columns: Mapping[str, object]) -> Mapping[str, object] | None:
     """The key that a call gives: by its columns, or as one mapping. None where it gives neither, or both.
 
+    The mapping may be called `key`: a mapping is no value of a key column.
+
     >>> one_key((None,), {"id": 7}), one_key(({"id": 7},), {}), one_key((7,), {})
     ({'id': 7}, {'id': 7}, None)
+    >>> one_key((None,), {"key": {"my id": 7}}), one_key((None,), {"key": 7})
+    ({'my id': 7}, {'key': 7})
     """
     key, *more = unnamed
     if key is None and not more:
-        return columns
+        named = columns.get("key")
+        return cast("Mapping[str, object]", named) if len(columns) == 1 and isinstance(named, Mapping) else columns
     return cast("Mapping[str, object]", key) if isinstance(key, Mapping) and not more and not columns else None
 
 

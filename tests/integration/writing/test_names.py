@@ -145,13 +145,14 @@ def test_keys_by_names_in_any_case(lake: kl.Lake, warehouse: Path) -> None:
     schema = pa.schema([pa.field("Id", pa.int64(), nullable=False), ("v", pa.int64())])
     table = lake.create(kl.TableSpec.from_arrow(schema, name=fresh_name("in_any_case"), key="Id", buckets=1))
     table.upsert([{"ID": 1, "V": 2}])
-    for row in (table.get(id=1), table.get({"ID": 1})):
+    for row in (table.get(id=1), table.get({"ID": 1}), table.get(key={"ID": 1})):
         assert row is not None
         assert row["v"] == 2
     assert table.explain_row(iD=1)["v"].value == 2
+    assert table.explain_row(key={"id": 1})["v"].value == 2
     with keylake.local.open(warehouse) as opened:
         local = opened.table(table.name)
-        for found in (local.get(id=1), *local.get_many([{"ID": 1}])):
+        for found in (local.get(id=1), local.get(key={"ID": 1}), *local.get_many([{"ID": 1}])):
             assert found is not None
             assert found["v"] == 2
         with pytest.raises(kl.SchemaMismatch, match="'other'"):
