@@ -72,7 +72,7 @@ PIPELINES = (
 )
 ROOMS = {"keylake": CORE, "keylake_pipelines": PIPELINES}
 # Extras of the core whose packages it imports where they are asked for.
-EXTRAS = ("client", "plots", "pandas", "polars", "pandera", "dataframely")
+EXTRAS = ("client", "kafka", "plots", "pandas", "polars", "pandera", "dataframely")
 # What an extension may import of the core: what people import, and what is there for extensions.
 FOR_EXTENSIONS = {
     "keylake",

@@ -13,6 +13,7 @@ from keylake._joins.shuffles import JoinExplanation, assert_no_shuffle, explain_
 from keylake._json.mapping import JsonMapping
 from keylake._json.verb import JsonCommit, Rescued
 from keylake._log.file_log import FileLog
+from keylake._log.kafka_log import KafkaLog
 from keylake._log.state import LogState
 from keylake._maintenance.adoption import Adopted
 from keylake._maintenance.caches import CacheUse
@@ -143,7 +144,7 @@ __all__ = [
     # indices of values
     "Bloom",
     # writes before they are in files
-    "FileLog", "LogState", "Moved",
+    "FileLog", "KafkaLog", "LogState", "Moved",
     # rows that a write has held back
     "Held", "Released",
     # conditions on columns

@@ -17,7 +17,9 @@ from keylake._definition.spec import TableSpec, Versions
 from keylake._definition.table_names import name_parts, table_name
 from keylake._definition.words import Definition
 from keylake._display.html_table import html_table, in_notebook
-from keylake._log.file_log import FileLog, begin_once
+from keylake._log.file_log import FileLog
+from keylake._log.kafka_log import KafkaLog
+from keylake._log.stored_log import MAY_BE, begin_once
 from keylake._maintenance.adoption import Adopted
 from keylake._maintenance.caches import CacheUse
 from keylake._maintenance.equality_deletes import AppliedDeletes
@@ -189,12 +191,12 @@ class Lake:
 
     @overload
     def create(
-        self, table: type[Row], *, if_exists: Literal["error", "match"] = "error", log: FileLog | None = None
+        self, table: type[Row], *, if_exists: Literal["error", "match"] = "error", log: FileLog | KafkaLog | None = None
     ) -> KeyedTable[Row]: ...
 
     @overload
     def create(
-        self, table: TableSpec, *, if_exists: Literal["error", "match"] = "error", log: FileLog | None = None
+        self, table: TableSpec, *, if_exists: Literal["error", "match"] = "error", log: FileLog | KafkaLog | None = None
     ) -> KeyedTable: ...
 
     @overload
@@ -203,7 +205,7 @@ class Lake:
         table: Rows,
         *,
         if_exists: Literal["error", "match"] = "error",
-        log: FileLog | None = None,
+        log: FileLog | KafkaLog | None = None,
         **definition: Unpack[Definition],
     ) -> KeyedTable: ...
 
@@ -212,7 +214,7 @@ class Lake:
         table: type[Table] | TableSpec | Rows,
         *,
         if_exists: Literal["error", "match"] = "error",
-        log: FileLog | None = None,
+        log: FileLog | KafkaLog | None = None,
         **definition: Any,
     ) -> KeyedTable[Any]:
         """Create a table, and its namespace. With `if_exists="match"` one that is there is opened, if it is the same.
@@ -231,7 +233,7 @@ class Lake:
             clicks = lake.create(frame, name="features.clicks", key=["user_id", "day"], ordering="at")
         """
         check_if_exists(if_exists)
-        check_type("log", log, FileLog | None, "a kl.FileLog()")
+        check_type("log", log, FileLog | KafkaLog | None, MAY_BE)
         made = self._created(table, if_exists, definition)
         if log is not None:
             begin_once(made.log, log)

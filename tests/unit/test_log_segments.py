@@ -11,7 +11,8 @@ import keylake as kl
 from keylake._log import segments as module
 from keylake._log.cursor import Cursor
 from keylake._log.segment_files import packed_number
-from keylake._log.segments import Closed, Segments
+from keylake._log.segments import Segments
+from keylake._log.store import Closed
 from unit.log_segments import append, read
 
 
@@ -199,7 +200,7 @@ def test_another_segment_begins_where_nothing_of_the_newest_can_be_read(segments
     again = Segments(segments.folder)
     with pytest.raises(kl.StoreFailed, match=r"skip\(until=1\)"):
         append(again, b"c")
-    again.begin_segment(1)
+    again.leave_out(1)
     assert append(again, b"c") == range(2, 3), "two entries were durable"
     assert read(again, 2) == [(2, b"c")]
 

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
 from keylake._log.frames import HEADER, Frame, frame_at, frame_behind, is_cut
-from keylake._log.segments import Segments
 from keylake.errors import StoreFailed
 
 _AT_ONCE = 8 << 20  # bytes of a segment
 
 
+class _Segments(Protocol):
+    """Segments as a reader needs them."""
+
+    def durable(self) -> int: ...
+
+    def segment_of(self, number: int) -> tuple[int, Path]: ...
+
+    def following(self, first: int) -> int | None: ...
+
+    def damaged(self, first: int, number: int) -> StoreFailed: ...
+
+    def missing(self, number: int, until: int) -> StoreFailed: ...
+
+
 class Cursor:
     """A place in a log. It is of one thread."""
 
-    def __init__(self, segments: Segments, number: int) -> None:
+    def __init__(self, segments: _Segments, number: int) -> None:
         self._segments = segments
         self.number = number  # of the next frame
         self._first, self._path, self._offset = -1, Path(), 0

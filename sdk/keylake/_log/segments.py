@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+from keylake._log.cursor import Cursor
 from keylake._log.frames import HEADER, LONGEST_ENTRY, frame_at, framed, is_cut
 from keylake._log.locks import ProcessLock
 from keylake._log.segment_files import (
@@ -40,13 +42,10 @@ from keylake._log.segment_files import (
     synced,
     unpacked_number,
 )
-from keylake.errors import SnapshotExpired, StoreFailed, Unavailable, Unsupported
+from keylake._log.store import Closed
+from keylake.errors import OutcomeUnknown, SnapshotExpired, StoreFailed, Unavailable, Unsupported
 
 SEGMENT_BYTES = 64 << 20
-
-
-class Closed(Exception):  # noqa: N818  # a state and no error: callers say what it means for a table
-    """The log takes no more frames."""
 
 
 class Segments:
@@ -75,7 +74,28 @@ class Segments:
         """The folder of the segments."""
         return self._folder
 
+    @property
+    def place(self) -> str:
+        """The folder, as people are told."""
+        return str(self._folder)
+
     # ------------------------------------------------------------------------------------------------------ writing
+
+    def write(self, entry: bytes, *, least: int = 0) -> int:
+        """Append an entry, and give its number when it is durable; errors are those of `append`.
+
+        Raises `OutcomeUnknown` where the disk does not say that it keeps it.
+        """
+        (number,) = self.append([entry], least=least)
+        try:
+            self.make_durable(number + 1)
+        except (OSError, StoreFailed) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise OutcomeUnknown(
+                f"Entry {number} of the log in {self._folder} is there, and the disk does not say that it keeps it: "
+                f"{why}. table.log.state() says up to where entries are durable."
+            ) from None
+        return number
 
     def append(self, entries: Sequence[bytes], *, least: int = 0) -> range:
         """Append entries, and give their numbers. They are there for good once they are durable.
@@ -135,11 +155,11 @@ class Segments:
             _say(files, replace(end, is_closed=is_closed))
             return end.next
 
-    def begin_segment(self, least: int) -> None:
-        """Begin another segment, as the newest one cannot be read; its numbers begin with `least`, or behind those."""
+    def leave_out(self, until: int) -> None:
+        """Begin another segment, as the newest one cannot be read; its numbers begin with `until`, or behind those."""
         with self._appending() as files:
-            end = End.unpacked(os.pread(files.end, 64, 0)) or End(self._firsts()[-1], least, len(HEADER))
-            following = max(end.next, least, _durable(files))
+            end = End.unpacked(os.pread(files.end, 64, 0)) or End(self._firsts()[-1], until, len(HEADER))
+            following = max(end.next, until, _durable(files))
             if following > end.first:
                 _say(files, replace(self._next_segment(files, end, following), is_closed=end.is_closed))
 
@@ -175,7 +195,15 @@ class Segments:
                 if following <= before and time.time() - path.stat().st_mtime >= older_than:
                     path.unlink()
 
+    def delete(self) -> None:
+        """Delete the folder."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
     # ------------------------------------------------------------------------------------------------------ reading
+
+    def reader(self, number: int) -> Cursor:
+        """A reader that begins with a number."""
+        return Cursor(self, number)
 
     def first(self) -> int:
         """The number of the oldest frame that is kept, or of the next one."""

@@ -15,7 +15,7 @@ class LogState(ShownFields):
     log in /data/lake/log: entries 0 to 122, of which 3 are not in files yet
     """
 
-    folder: str
+    place: str
     first: int
     moved: int
     end: int  # the number of the next entry
@@ -27,6 +27,6 @@ class LogState(ShownFields):
 
     def __str__(self) -> str:
         if self.end == self.first:
-            return f"log in {self.folder}: no entries"
+            return f"log in {self.place}: no entries"
         few = "1 is" if self.waiting == 1 else f"{self.waiting:,} are"
-        return f"log in {self.folder}: entries {self.first} to {self.end - 1}, of which {few} not in files yet"
+        return f"log in {self.place}: entries {self.first} to {self.end - 1}, of which {few} not in files yet"

@@ -13,24 +13,27 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 from pyiceberg.schema import Schema
 
 from keylake._display.html_table import ShownFields
-from keylake._log.cursor import Cursor
 from keylake._log.entries import Entry
-from keylake._log.file_log import FileLog, StoredLog, TablePlace, drop
-from keylake._log.segments import Segments
+from keylake._log.file_log import FileLog
+from keylake._log.kafka_log import KafkaLog
+from keylake._log.messages import Columns, entry_of
 from keylake._log.state import LogState
+from keylake._log.store import LogStore
+from keylake._log.stored_log import StoredLog, TablePlace, drop
 from keylake._log.written import COLUMNS_FROM, OP, ROW_ORDER, VERSION, written_rows
 from keylake._rows.intention import offsets_in_json
 from keylake._server.statements import Write
 from keylake._table.handle import Handle, Namespace, Verbs
-from keylake.errors import BadRows, DefinitionError, NothingToDo, check_count, check_type
+from keylake.errors import BadRows, DefinitionError, NothingToDo, StoreFailed, check_count, check_type
 from keylake.results import Commit
 
 MOST_ROWS, MOST_BYTES = 100_000, 64 << 20  # of a commit
@@ -63,7 +66,7 @@ class _OpenLog:
     """The log of a table, with the entry at which its main goes on, and the one before which all were moved once."""
 
     stored: StoredLog
-    segments: Segments
+    store: LogStore
     schema: Schema
     next: int
     gap_end: int  # the entry from which entries are there again behind the next one
@@ -73,10 +76,10 @@ class _OpenLog:
 class Log(Namespace):
     """`table.log`: the log of the table, to which `keylake.local` appends writes: it begins, ends and is moved here.
 
-    The folder of the log is on a disk, which this process has to share with those that append.
+    A log in files is on a disk, which this process has to share with those that append.
     """
 
-    def begin(self, log: FileLog | None = None) -> LogState:
+    def begin(self, log: FileLog | KafkaLog | None = None) -> LogState:
         """Give the table a log, to which `keylake.local` appends writes that are durable at once.
 
         Raises `DefinitionError` if the table has a log, or its folder is there already, `Unsupported` for a table in an
@@ -105,7 +108,8 @@ class Log(Namespace):
         said = _said(main)
         if _place(main, said).removes_left(lost):
             return
-        drop(self._opened(said).segments, lambda: self._opened().moved, lambda: main.call("set_log"), lost=lost)
+        _, store = self._stored(said)
+        drop(store, lambda: self._opened().moved, lambda: main.call("set_log"), lost=lost)
 
     def state(self) -> LogState:
         """Tell how far the log has got, and how many entries are not in files yet.
@@ -117,14 +121,14 @@ class Log(Namespace):
             profiles.log.state().waiting
         """
         opened = self._opened()
-        segments = opened.segments
-        return LogState(str(segments.folder), segments.first(), opened.moved, segments.durable())
+        store = opened.store
+        return LogState(store.place, store.first(), opened.moved, store.durable())
 
     def move(self) -> Moved:
         """Move the entries that are durable now to files of the table: up to 100,000 rows a commit, each entry once.
 
         Several may move at once, and any of them may die: an entry counts once. No answer of a fresh read changes.
-        Segments of which all entries were moved are deleted when the log need not keep them any more.
+        Entries that were moved are deleted when the log need not keep them any more.
 
         Raises `NothingToDo` if the table has no log, `StoreFailed` if its folder is gone or an entry is damaged, and
         otherwise the errors of `apply_changes`, such as `CommitConflict` and `ForeignCommit`.
@@ -136,11 +140,11 @@ class Log(Namespace):
         begun_at = time.perf_counter()
         entries = rows = commits = 0
         opened = self._opened()
-        until = opened.segments.durable()
+        until = opened.store.durable()
         while True:
             opened = self._passed_over(opened)
-            opened.segments.say_moved(opened.moved)
-            batch = list(_batch(opened, until))
+            opened.store.say_moved(opened.moved)
+            batch = self._batch(opened, until)
             if not batch:
                 break
             begin, end = batch[0][0], batch[-1][0] + 1
@@ -148,7 +152,7 @@ class Log(Namespace):
             if made is not None:
                 entries, rows, commits = entries + len(batch), rows + made.rows, commits + 1
             opened = self._opened()
-        opened.segments.remove(opened.moved, older_than=opened.stored.log.keep.total_seconds())
+        opened.store.remove(opened.moved, older_than=opened.stored.log.keep.total_seconds())
         return Moved(entries, rows, commits, time.perf_counter() - begun_at)
 
     def skip(self, *, until: int) -> None:
@@ -163,29 +167,32 @@ class Log(Namespace):
         """
         check_count("until", until)
         opened = self._opened()
-        end = max(opened.segments.durable(), opened.segments.first())
+        end = max(opened.store.durable(), opened.store.first())
         if until > end:
             raise DefinitionError(f"until={until} is behind the end of the log: its next entry is {end}.")
         if until <= opened.moved:
             raise NothingToDo(f"The entries before {until} are in files: the log was moved up to {opened.moved}.")
         opened = self._passed_over(opened)
-        opened.segments.begin_segment(until)
+        opened.store.leave_out(until)
         self._written(opened, (), opened.next, until)
-        opened.segments.say_moved(until)
+        opened.store.say_moved(until)
 
     # ------------------------------------------------------------------------------------------------------ inside
 
-    def _opened(self, said: dict[str, Any] | None = None) -> _OpenLog:
-        """The log as the server says it now, or has said it a moment ago."""
-        said = said or _said(self._handle.on_main)
+    def _stored(self, said: Mapping[str, Any]) -> tuple[StoredLog, LogStore]:
+        """The log that the server says."""
         if said["definition"] is None:
             raise NothingToDo(f"{self._handle.path} has no log. Give it one: table.log.begin(kl.FileLog()).")
-        stored = StoredLog.from_json(said["definition"])
-        segments = Segments(stored.folder(said["location"], said["table_uuid"]))
+        return _kept(said["definition"], said["location"], said["table_uuid"])
+
+    def _opened(self) -> _OpenLog:
+        """The log as the server says it now."""
+        said = _said(self._handle.on_main)
+        stored, store = self._stored(said)
         schema = Schema.model_validate_json(said["schema"])
         gap_end = _ENDLESS if said["gap_end"] is None else said["gap_end"]
-        moved = max(said["moved_before"], segments.moved())
-        return _OpenLog(stored, segments, schema, said["next_offset"], gap_end, moved)
+        moved = max(said["moved_before"], store.moved())
+        return _OpenLog(stored, store, schema, said["next_offset"], gap_end, moved)
 
     def _passed_over(self, opened: _OpenLog) -> _OpenLog:
         """The log, where entries that were moved and taken back since are passed over: their offsets get no rows."""
@@ -227,11 +234,33 @@ class Log(Namespace):
         found = main.call("commits", write_id=write_id)
         return Commit.from_row(found[0], time.perf_counter() - begun_at) if found else None
 
+    def _batch(self, opened: _OpenLog, until: int) -> list[tuple[int, Entry]]:
+        """The entries of one commit; those before one that cannot be read are a commit of their own."""
+        batch: list[tuple[int, Entry]] = []
+        try:
+            for number, entry in _entries(opened, until, self._columns(opened)):
+                batch.append((number, entry))
+        except StoreFailed:
+            if not batch:
+                raise
+        return batch
+
+    def _columns(self, opened: _OpenLog) -> Columns:
+        return Columns(self._current(), {field.name: field for field in opened.schema.fields})
+
     def _frame(self, opened: _OpenLog, batch: Sequence[tuple[int, Entry]]) -> pa.Table:
-        by_name = {field.name: field for field in opened.schema.fields}
-        spec = self._current()
-        key, values = ([by_name[name] for name in names] for names in (spec.key, spec.value_columns))
-        return written_rows([entry for _, entry in batch], key, values, has_versions=spec.versions != "commit")
+        columns = self._columns(opened)
+        spec = columns.spec
+        key, values = ([columns.fields[name] for name in names] for names in (spec.key, spec.value_columns))
+        written = [entry for _, entry in batch if entry.columns]
+        return written_rows(written, key, values, has_versions=spec.versions != "commit")
+
+
+@lru_cache(maxsize=64)
+def _kept(definition: str, location: str, table_uuid: str) -> tuple[StoredLog, LogStore]:
+    """A log as this process has opened it: moves of many follow each other."""
+    stored = StoredLog.from_json(definition)
+    return stored, stored.store(location, table_uuid)
 
 
 def see_log(table: Verbs, handle: Handle, fresh: object, **said: object) -> None:
@@ -261,13 +290,13 @@ def _stream_of(batch: Sequence[tuple[int, Entry]]) -> str | None:
     return streams.pop() if len(streams) == 1 else None
 
 
-def _batch(opened: _OpenLog, until: int) -> Iterator[tuple[int, Entry]]:
-    """The entries of one commit."""
-    cursor = Cursor(opened.segments, opened.next)
+def _entries(opened: _OpenLog, until: int, columns: Columns) -> Iterator[tuple[int, Entry]]:
+    """The entries that come next, as many as one commit takes."""
+    reader = opened.store.reader(opened.next)
     rows = size = 0
-    while frames := cursor.new():
+    while frames := reader.new():
         for frame in frames:
-            entry = Entry.unpacked(frame.number, frame.entry)
+            entry = entry_of(frame.number, frame.entry, columns)
             size += len(frame.entry)
             is_full = rows > 0 and (rows + entry.rows > MOST_ROWS or size > MOST_BYTES)
             if frame.number >= until or is_full:

@@ -11,7 +11,7 @@ import uuid
 from typing import Any
 
 import pyarrow as pa
-from pyiceberg.types import IcebergType, ListType, MapType, StructType
+from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from keylake._values.arrow_types import natural
 
@@ -78,3 +78,26 @@ def _nulls(array: Any) -> Any:
 
 def _offsets(array: Any) -> Any:
     return array.offsets if array.offset == 0 else pa.array(array.offsets.to_numpy())
+
+
+def with_id(column: NestedField) -> Any:
+    """An Arrow field whose Parquet column, and those inside it, have Iceberg's ids."""
+    return pa.field(
+        column.name,
+        _type_with_ids(column.field_type),
+        nullable=not column.required,
+        metadata={_FIELD_ID: str(column.field_id).encode()},
+    )
+
+
+def _type_with_ids(type_: IcebergType) -> Any:
+    if isinstance(type_, StructType):
+        return pa.struct([with_id(each) for each in type_.fields])
+    if isinstance(type_, ListType):
+        element = NestedField(type_.element_id, "element", type_.element_type, required=type_.element_required)
+        return pa.list_(with_id(element))
+    if isinstance(type_, MapType):
+        key = NestedField(type_.key_id, "key", type_.key_type, required=True)
+        value = NestedField(type_.value_id, "value", type_.value_type, required=type_.value_required)
+        return pa.map_(with_id(key), with_id(value))
+    return natural(type_)

@@ -18,11 +18,11 @@ from pyiceberg.types import BooleanType, IcebergType
 from keylake._definition.bucketing import buckets_of
 from keylake._definition.grouping import HASHES, group_of
 from keylake._definition.names import LOG_PROPERTY, OFFSETS_PROPERTY
-from keylake._log.cursor import Cursor
 from keylake._log.entries import Entry
-from keylake._log.file_log import StoredLog
 from keylake._log.locks import ProcessLock
-from keylake._log.segments import Segments
+from keylake._log.messages import Columns, entry_of
+from keylake._log.store import LogStore
+from keylake._log.stored_log import StoredLog
 from keylake._values.arrow_types import natural
 from keylake._values.conform import conformed
 from keylake.errors import KeylakeError, Unsupported
@@ -60,28 +60,29 @@ def moved_before(metadata: TableMetadata, source: str) -> int:
 class FreshRows:
     """The rows of a log of a table, kept between reads. Threads may share them."""
 
-    def __init__(self, name: str, source: str, segments: Segments) -> None:
+    def __init__(self, name: str, source: str, store: LogStore) -> None:
         self._name = name
         self.source = source
-        self.segments = segments
+        self.store = store
         self._lock = ProcessLock()
         self._known = _Entries(0)
-        self._cursor = Cursor(segments, 0)
+        self._reader = store.reader(0)
 
     def behind(self, layout: Layout, floor: int) -> LoggedRows:
         """The rows of all entries from a number on that are durable now."""
+        columns = Columns(layout.spec, layout.fields)
         with self._lock:
             known = self._known.since(floor)
             if known is not self._known:
                 self._known = known
-                self._cursor = self._cursor if self._cursor.number == known.next else Cursor(self.segments, known.next)
+                self._reader = self._reader if self._reader.number == known.next else self.store.reader(known.next)
             try:
-                while frames := self._cursor.new():
+                while frames := self._reader.new():
                     for frame in frames:
-                        known.add(Entry.unpacked(frame.number, frame.entry), len(frame.entry))
+                        known.add(entry_of(frame.number, frame.entry, columns), len(frame.entry))
                     self._check_size(known)
             except KeylakeError:
-                self._known, self._cursor = _Entries(0), Cursor(self.segments, 0)
+                self._known, self._reader = _Entries(0), self.store.reader(0)
                 raise
             return LoggedRows(layout, known, np.arange(known.rows))
 

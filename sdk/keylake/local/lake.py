@@ -18,7 +18,9 @@ from keylake._definition.names import SPEC_PROPERTY
 from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts, table_name
 from keylake._display.html_table import first_rows
-from keylake._log.file_log import FileLog, begin_once
+from keylake._log.file_log import FileLog
+from keylake._log.kafka_log import KafkaLog
+from keylake._log.stored_log import MAY_BE, begin_once
 from keylake._table.reads import Row
 from keylake.errors import (
     DefinitionError,
@@ -101,7 +103,7 @@ def create_table(
     *,
     catalog: str = "lake",
     if_exists: Literal["error", "match"] = "error",
-    log: FileLog | None = None,
+    log: FileLog | KafkaLog | None = None,
 ) -> LocalTable[Row]:
     """Create a table without a server, in the directory of a lake, which is made where there is none.
 
@@ -139,12 +141,12 @@ class LocalLake:
 
     @overload
     def create(
-        self, table: type[Row], *, if_exists: Literal["error", "match"] = "error", log: FileLog | None = None
+        self, table: type[Row], *, if_exists: Literal["error", "match"] = "error", log: FileLog | KafkaLog | None = None
     ) -> LocalTable[Row]: ...
 
     @overload
     def create(
-        self, table: TableSpec, *, if_exists: Literal["error", "match"] = "error", log: FileLog | None = None
+        self, table: TableSpec, *, if_exists: Literal["error", "match"] = "error", log: FileLog | KafkaLog | None = None
     ) -> LocalTable: ...
 
     def create(
@@ -152,7 +154,7 @@ class LocalLake:
         table: type[Table] | TableSpec,
         *,
         if_exists: Literal["error", "match"] = "error",
-        log: FileLog | None = None,
+        log: FileLog | KafkaLog | None = None,
     ) -> LocalTable[Any]:
         """Create a table, and its namespace: the same one that a server makes of the class or the spec.
 
@@ -169,7 +171,7 @@ class LocalLake:
             profiles = lake.create(UserProfile, if_exists="match")
         """
         check_if_exists(if_exists)
-        check_type("log", log, FileLog | None, "a kl.FileLog()")
+        check_type("log", log, FileLog | KafkaLog | None, MAY_BE)
         spec = table if isinstance(table, TableSpec) else _class_of(table).table_spec()
         # Readers do not wait for what only makers of tables need.
         from keylake.local.creation import create

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from keylake._definition.names import LOG_PROPERTY
 from keylake._display.html_table import ShownFields
-from keylake._log.cursor import Cursor
 from keylake._log.entries import Entry, LoggedVerb
-from keylake._log.file_log import FileLog, StoredLog, TablePlace, drop
+from keylake._log.file_log import FileLog
+from keylake._log.kafka_log import KafkaLog
 from keylake._log.locks import ProcessLock
-from keylake._log.segments import Closed, Segments
+from keylake._log.messages import Columns
+from keylake._log.messages import entry_of as read_entry
 from keylake._log.state import LogState
+from keylake._log.store import Closed, LogReader
+from keylake._log.stored_log import StoredLog, TablePlace, drop
 from keylake._rows.intention import Intention
 from keylake._rows.rows import Rows
 from keylake._table.waiting import check_wait
@@ -78,7 +81,7 @@ class LocalLog:
     def __repr__(self) -> str:
         return f"LocalLog of {self._name}"
 
-    def begin(self, log: FileLog | None = None) -> LogState:
+    def begin(self, log: FileLog | KafkaLog | None = None) -> LogState:
         """Give the table a log. Writes to it are `table.log.update(...)`; those of the table itself stay as they were.
 
         Raises `DefinitionError` if the table has a log, or its folder is there already, `Unsupported` for a table in an
@@ -115,14 +118,14 @@ class LocalLog:
         rows = self._kept.of(table.metadata, self._name)
 
         def moved() -> int:
-            before = rows.segments.moved()
+            before = rows.store.moved()
             return max(before, moved_before(loaded(table, self._name).metadata, rows.source))
 
         def forget() -> None:
             with table.transaction() as transaction:
                 transaction.remove_properties(LOG_PROPERTY)
 
-        drop(rows.segments, moved, forget, lost=lost)
+        drop(rows.store, moved, forget, lost=lost)
         self._plans.changed_here()
 
     def state(self) -> LogState:
@@ -136,9 +139,9 @@ class LocalLog:
         """
         metadata = self._plans.metadata()
         log = self._kept.of(metadata, self._name)
-        segments = log.segments
-        moved = max(segments.moved(), moved_before(metadata, log.source))
-        return LogState(str(segments.folder), segments.first(), moved, segments.durable())
+        store = log.store
+        moved = max(store.moved(), moved_before(metadata, log.source))
+        return LogState(store.place, store.first(), moved, store.durable())
 
     def upsert(self, rows: Rows, *, version: str | int | None = None, stream: str | None = None) -> Logged:
         """Append a write of every value column of some rows, up to 10,000, to the log.
@@ -218,15 +221,8 @@ class LocalLog:
         )
         if appended is None:
             raise NothingToDo(f"The log of {self._name} was ended. Nothing was appended; write to the table.")
-        log, entry, numbers = appended
-        try:
-            log.segments.make_durable(numbers.stop)
-        except OSError as error:
-            raise OutcomeUnknown(
-                f"Entry {numbers.start} of the log of {self._name} is there, and the disk does not say that it keeps "
-                f"it: {error.strerror}. table.log.state() says up to where entries are durable."
-            ) from None
-        return Logged(numbers.start, entry.rows, time.perf_counter() - begun_at)
+        number, count = appended
+        return Logged(number, count, time.perf_counter() - begun_at)
 
     def _appended(
         self,
@@ -234,15 +230,20 @@ class LocalLog:
         intention: Intention,
         entry_of: Callable[[str, Layout, Intention, object], Entry],
         max_age: datetime.timedelta | None,
-    ) -> tuple[FreshRows, Entry, range] | None:
-        """The entry in the log that the table has, or had within an age; None where that may be another one by now."""
+    ) -> tuple[int, int] | None:
+        """The number and the rows of the entry, in the log that the table has, or had within an age.
+
+        None where that may be another log by now.
+        """
         try:
             metadata = self._plans.metadata(max_age)
             log = self._kept.of(metadata, self._name)
             entry = entry_of(self._name, self._plans.layout(max_age), intention, rows)
-            return log, entry, log.segments.append([entry.packed()], least=self._kept.moved_before(metadata))
+            return log.store.write(entry.packed(), least=self._kept.moved_before(metadata)), entry.rows
         except Closed:
             return None
+        except OutcomeUnknown:
+            raise
         except (NothingToDo, StoreFailed):
             if max_age is None:
                 raise
@@ -251,18 +252,20 @@ class LocalLog:
     def _told(self, after: int | None, seconds: float | None, *, is_from_now: bool) -> Iterator[LogEntry]:
         check_type("after", after, int | None, "the number of an entry")
         log = self._kept.of(self._plans.metadata(), self._name)
-        segments = log.segments
-        start = after + 1 if after is not None else segments.durable() if is_from_now else segments.first()
-        return self._from(Cursor(segments, start), seconds)
+        store = log.store
+        start = after + 1 if after is not None else store.durable() if is_from_now else store.first()
+        return self._from(store.reader(start), seconds)
 
-    def _from(self, cursor: Cursor, seconds: float | None) -> Iterator[LogEntry]:
+    def _from(self, reader: LogReader, seconds: float | None) -> Iterator[LogEntry]:
         quiet_since = time.monotonic()
         while True:
-            frames = cursor.new()
+            frames = reader.new()
             layout = self._plans.layout(_COLUMNS_AGE) if frames else None
             for frame in frames:
                 assert layout is not None
-                yield _told(frame.number, Entry.unpacked(frame.number, frame.entry), layout)
+                entry = read_entry(frame.number, frame.entry, Columns(layout.spec, layout.fields))
+                if entry.columns:
+                    yield _told(frame.number, entry, layout)
             if frames:
                 quiet_since = time.monotonic()
             elif seconds is not None and time.monotonic() - quiet_since >= seconds:
@@ -312,15 +315,15 @@ class KeptLog:
         with self._lock:
             if self.known is None or text != self._text:
                 stored = StoredLog.from_json(text)
-                folder = stored.folder(metadata.location, str(metadata.table_uuid))
-                self.known, self._text = FreshRows(name, stored.source, Segments(folder)), text
+                store = stored.store(metadata.location, str(metadata.table_uuid))
+                self.known, self._text = FreshRows(name, stored.source, store), text
             return self.known
 
     def fresh(self, name: str, plans: Plans) -> tuple[Plan, LoggedRows | None]:
         """The files of main as they are now, and the rows of the log that are not in them."""
         for attempt in range(_ATTEMPTS + 1):
             known = self.known
-            before = 0 if known is None else known.segments.moved()
+            before = 0 if known is None else known.store.moved()
             metadata = plans.metadata()
             plan = plans.of(metadata, metadata.current_snapshot(), metadata.current_schema_id)
             if stored_log(metadata) is None:

@@ -21,7 +21,7 @@ class Both:
 
     @property
     def folder(self) -> Path:
-        return Path(self.here.log.state().folder)
+        return Path(self.here.log.state().place)
 
 
 def made(lake: kl.Lake, local: keylake.local.LocalLake, log: kl.FileLog | None = None, **words: object) -> Both:

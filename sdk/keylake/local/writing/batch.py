@@ -16,18 +16,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.types import IcebergType
 
 from keylake._definition.bucketing import buckets_of
-from keylake._definition.grouping import HASHES, group_of
+from keylake._definition.grouping import group_of
 from keylake._definition.spec import TableSpec
 from keylake._rows.rows import LocalRows
+from keylake._rows.small import SmallRows
 from keylake._server.statements import Verb, Write
-from keylake._values.conform import of_spark
 from keylake.errors import BadRows, Unsupported
 from keylake.local.decisions import Numbers
 from keylake.local.keys import plain_keys
-from keylake.reducers import Latest, LatestNotNull
+from keylake.reducers import LatestNotNull
 
 MOST_ROWS = 10_000
 
@@ -45,29 +44,13 @@ class Batch:
     @classmethod
     def of(cls, local: LocalRows, spec: TableSpec, write: Write) -> Batch:
         """The rows of a write, if it is one that can be made here."""
-        verb = _verb(write)
-        options = dict(write.options)
         if local.count > MOST_ROWS:
             raise Unsupported(
                 f"The rows are {local.count:,}, and a write without Spark has at most {MOST_ROWS:,}. "
                 "Write them in parts, or through Spark: kl.connect()."
             )
-        source = options.get("version")
-        given = local.to_arrow(spec, {} if source is None else {source: "version"})
-        beside = None if source in (None, *spec.column_names) else source  # a column that only says versions
-        kept = spec.key if verb == "delete" else spec.column_names
-        names = [name for name in given.column_names if name in kept and name != beside]
-        rows = pa.table({name: _natural(given.column(name), spec.column(name).type) for name in names})
-        value = options.get("version_value")
-        versions: Numbers | None = None
-        if value is not None:
-            versions = np.full(local.count, int(value), np.int64)
-        elif source is not None:
-            versions = as_versions(given.column(_same(given.column_names, source)))
-        elif spec.versions != "commit":
-            assert spec.ordering is not None
-            versions = as_versions(given.column(spec.ordering))
-        return cls(verb, rows, versions, _carried(rows, spec))._in_key_order(spec)
+        small = SmallRows.of(local, spec, write)
+        return cls(small.verb, small.rows, small.versions, small.carried)._in_key_order(spec)
 
     @property
     def count(self) -> int:
@@ -142,56 +125,6 @@ class Batch:
             {name: flags.take(at) for name, flags in self.carried.items()},
             None if self.groups is None else self.groups[list(places)],
         )
-
-
-def check_writable(spec: TableSpec, verb: Verb, columns: Sequence[str]) -> None:
-    """An error where columns need what only the server does."""
-    if spec.hash is not None and spec.hash not in HASHES:
-        raise Unsupported(
-            f"{spec.name} is bucketed by the Java class {spec.hash}, which cannot be computed here. "
-            "Write through Spark: kl.connect()."
-        )
-    for name in columns if verb != "delete" else ():
-        reducer = spec.column(name).reducer if name in spec.value_columns else Latest()
-        if not isinstance(reducer, Latest | LatestNotNull):
-            raise Unsupported(
-                f"Column {name!r} of {spec.name} is reduced by {type(reducer).__name__}, and writes without Spark are "
-                "for columns that keep their newest value. Leave it out, or write through Spark: kl.connect()."
-            )
-
-
-def as_versions(column: Any) -> Numbers:
-    """Numbers as they are, dates as days and times as microseconds since 1970."""
-    if pa.types.is_date(column.type):
-        column = column.cast(pa.int32())
-    found: Numbers = column.cast(pa.int64()).to_numpy()
-    return found
-
-
-def _verb(write: Write) -> Verb:
-    verb: Any = dict(write.options)["verb"]
-    return verb  # type: ignore[no-any-return]
-
-
-def _same(names: Sequence[str], name: str) -> str:
-    return next(each for each in names if each.lower() == name.lower())
-
-
-def _carried(rows: Any, spec: TableSpec) -> dict[str, Any]:
-    """A null of a column that keeps its value says nothing."""
-    carried: dict[str, Any] = {}
-    for name in rows.column_names:
-        if name not in spec.key:
-            keeps = isinstance(spec.column(name).reducer, LatestNotNull)
-            carried[name] = pa.array(np.ones(rows.num_rows, np.bool_))
-            if keeps:
-                carried[name] = pc.is_valid(rows.column(name).combine_chunks())
-    return carried
-
-
-def _natural(column: Any, type_: IcebergType) -> Any:
-    """The column in the form that files have, from the one that Spark takes."""
-    return of_spark(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column, type_)
 
 
 def _sortable(column: Any) -> Any:

@@ -22,9 +22,7 @@ from pyiceberg.types import (
     DoubleType,
     FloatType,
     IcebergType,
-    ListType,
     LongType,
-    MapType,
     NestedField,
     PrimitiveType,
     StringType,
@@ -32,14 +30,14 @@ from pyiceberg.types import (
 )
 from pyiceberg.utils.truncate import truncate_upper_bound_binary_string, truncate_upper_bound_text_string
 
-from keylake._values.arrow_types import natural
+from keylake._rows.small import as_versions
+from keylake._values.conform import with_id
 from keylake.local.footers import name_of, signed
 from keylake.local.layout import Layout
 from keylake.local.names import FILE
-from keylake.local.writing.batch import Batch, as_versions
+from keylake.local.writing.batch import Batch
 
 _BOUND_LENGTH = 16  # of text and bytes that are no keys, as Iceberg has it unless said
-_FIELD_ID = b"PARQUET:field_id"
 
 
 @dataclass
@@ -224,29 +222,6 @@ def _add_absent_members(metrics: _Metrics, whole: NestedField, stored: NestedFie
             metrics.add_absent(member, rows)
         elif isinstance(member.field_type, StructType):
             _add_absent_members(metrics, member, there[member.field_id], rows)
-
-
-def with_id(column: NestedField) -> Any:
-    """An Arrow field whose Parquet column, and those inside it, have Iceberg's ids."""
-    return pa.field(
-        column.name,
-        _type_with_ids(column.field_type),
-        nullable=not column.required,
-        metadata={_FIELD_ID: str(column.field_id).encode()},
-    )
-
-
-def _type_with_ids(type_: IcebergType) -> Any:
-    if isinstance(type_, StructType):
-        return pa.struct([with_id(each) for each in type_.fields])
-    if isinstance(type_, ListType):
-        element = NestedField(type_.element_id, "element", type_.element_type, required=type_.element_required)
-        return pa.list_(with_id(element))
-    if isinstance(type_, MapType):
-        key = NestedField(type_.key_id, "key", type_.key_type, required=True)
-        value = NestedField(type_.value_id, "value", type_.value_type, required=type_.value_required)
-        return pa.map_(with_id(key), with_id(value))
-    return natural(type_)
 
 
 def raised(file: DataFile, version_id: int, version: int) -> DataFile:

@@ -21,6 +21,7 @@ from keylake._definition.spec import TableSpec
 from keylake._rows.business_time import zoned
 from keylake._rows.intention import Intention, write
 from keylake._rows.rows import local_rows
+from keylake._rows.small import check_writable
 from keylake._server.statements import TablePath, Verb, Write
 from keylake.errors import KeylakeError, Unsupported
 from keylake.local import names
@@ -29,7 +30,7 @@ from keylake.local.keys import plain_keys
 from keylake.local.lateness import Mark, is_late, limit_of
 from keylake.local.layout import Layout, layout_of
 from keylake.local.writing.attempts import Attempts
-from keylake.local.writing.batch import Batch, check_writable
+from keylake.local.writing.batch import Batch
 from keylake.local.writing.commits import Facts, Said, append, facts_of, versions_of
 from keylake.local.writing.datafiles import BatchFile, raised
 from keylake.results import Commit
