@@ -12,8 +12,7 @@ from keylake._joins.joins import join
 from keylake._joins.shuffles import JoinExplanation, assert_no_shuffle, explain_join
 from keylake._json.mapping import JsonMapping
 from keylake._json.verb import JsonCommit, Rescued
-from keylake._log.file_log import FileLog
-from keylake._log.kafka_log import KafkaLog
+from keylake._log.definition import FileLog, KafkaLog
 from keylake._log.state import LogState
 from keylake._maintenance.adoption import Adopted
 from keylake._maintenance.caches import CacheUse

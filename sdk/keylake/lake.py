@@ -17,8 +17,7 @@ from keylake._definition.spec import TableSpec, Versions
 from keylake._definition.table_names import name_parts, table_name
 from keylake._definition.words import Definition
 from keylake._display.html_table import html_table, in_notebook
-from keylake._log.file_log import FileLog
-from keylake._log.kafka_log import KafkaLog
+from keylake._log.definition import FileLog, KafkaLog
 from keylake._log.stored_log import MAY_BE, begin_once
 from keylake._maintenance.adoption import Adopted
 from keylake._maintenance.caches import CacheUse
@@ -240,10 +239,7 @@ class Lake:
         return made
 
     def _created(
-        self,
-        table: type[Table] | TableSpec | Rows,
-        if_exists: Literal["error", "match"],
-        definition: dict[str, Any],
+        self, table: type[Table] | TableSpec | Rows, if_exists: Literal["error", "match"], definition: dict[str, Any]
     ) -> KeyedTable[Any]:
         if definition and not isinstance(table, type | TableSpec):
             return self._created_from(table, if_exists, definition)

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keylake._log.kafka_log import KafkaLog
+from keylake._log.definition import KafkaLog
 from keylake.errors import DefinitionError, StoreFailed, Unavailable, Unsupported
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ SETTINGS = "KEYLAKE_KAFKA_SETTINGS"  # of the environment: the path of a file
 LIMIT_SECONDS = 10.0
 MOST_BYTES = (64 << 20) + (64 << 10)  # of a message: the longest entry, and what Kafka adds
 _handles: weakref.WeakSet[Any] = weakref.WeakSet()  # of this process
-_LOGGER = logging.getLogger("keylake.kafka")
+_LOGGER = logging.getLogger(__name__)
 _OURS = {
     "bootstrap.servers", "group.id", "enable.auto.commit", "auto.offset.reset", "enable.partition.eof", "acks",
     "isolation.level", "enable.idempotence", "message.max.bytes",
@@ -286,7 +286,7 @@ def _handle(of: type[Any], settings: Mapping[str, Any]) -> Any:
 
 
 def _leave_alone() -> None:
-    """In a process that was forked, the handles of the other one have no threads: to end one there is a crash."""
+    """Handles of the process that this one was forked from stay: their threads are not here, and to end one crashes."""
     for handle in list(_handles):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle))
     _handles.clear()

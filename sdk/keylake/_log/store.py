@@ -1,4 +1,4 @@
-"""What every log does, wherever its entries lie: in files on a disk, or in a topic of Kafka."""
+"""The verbs of every log, wherever its entries lie: in files on a disk, or in a topic of Kafka."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LogStore(Protocol):
 
     @property
     def place(self) -> str:
-        """Where the entries lie, as people are told."""
+        """The place of the entries, as people are told."""
         ...
 
     def write(self, entry: bytes, *, least: int = 0) -> int:

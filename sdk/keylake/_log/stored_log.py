@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from keylake._definition.names import LOG_PROPERTY
-from keylake._log.file_log import FileLog, folder_of
-from keylake._log.kafka_log import KafkaLog
+from keylake._log.definition import FileLog, KafkaLog, folder_of
 from keylake._log.segment_files import END
 from keylake._log.segments import Segments
 from keylake._log.state import LogState

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keylake._log.definition import KafkaLog
 from keylake._log.frames import LONGEST_ENTRY, Frame
 from keylake._log.kafka_clients import LIMIT_SECONDS, MOST_BYTES, Described, KafkaClients, until
-from keylake._log.kafka_log import KafkaLog
 from keylake._log.locks import ProcessLock
 from keylake._log.messages import NOTHING, OF_ANOTHER_LOG, of_message
 from keylake._log.store import Closed
@@ -43,7 +43,7 @@ _MOST_MESSAGES = 1_000
 
 @dataclass(frozen=True)
 class TopicFacts:
-    """What a table keeps of the topic of its log."""
+    """The facts that a table keeps of the topic of its log."""
 
     topic_id: str
     start: int  # the offset of entry 0

@@ -22,9 +22,8 @@ import pyarrow as pa
 from pyiceberg.schema import Schema
 
 from keylake._display.html_table import ShownFields
+from keylake._log.definition import FileLog, KafkaLog
 from keylake._log.entries import Entry
-from keylake._log.file_log import FileLog
-from keylake._log.kafka_log import KafkaLog
 from keylake._log.messages import Columns, entry_of
 from keylake._log.state import LogState
 from keylake._log.store import LogStore

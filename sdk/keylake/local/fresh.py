@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.types import BooleanType, IcebergType
+from pyiceberg.types import BooleanType, IcebergType, NestedField
 
 from keylake._definition.bucketing import buckets_of
 from keylake._definition.grouping import HASHES, group_of
@@ -65,7 +65,7 @@ class FreshRows:
         self.source = source
         self.store = store
         self._lock = ProcessLock()
-        self._known = _Entries(0)
+        self._known = LoggedEntries(0)
         self._reader = store.reader(0)
 
     def behind(self, layout: Layout, floor: int) -> LoggedRows:
@@ -82,11 +82,11 @@ class FreshRows:
                         known.add(entry_of(frame.number, frame.entry, columns), len(frame.entry))
                     self._check_size(known)
             except KeylakeError:
-                self._known, self._reader = _Entries(0), self.store.reader(0)
+                self._known, self._reader = LoggedEntries(0), self.store.reader(0)
                 raise
             return LoggedRows(layout, known, np.arange(known.rows))
 
-    def _check_size(self, known: _Entries) -> None:
+    def _check_size(self, known: LoggedEntries) -> None:
         if known.rows > MOST_ROWS or known.bytes > MOST_BYTES:
             raise Unsupported(
                 f"The log of {self._name} has more than {MOST_ROWS:,} rows or {MOST_BYTES >> 20:,} MiB that are not in "
@@ -94,7 +94,7 @@ class FreshRows:
             )
 
 
-class _Entries:
+class LoggedEntries:
     """Entries from a number on, which only grow in number."""
 
     def __init__(self, first: int) -> None:
@@ -123,15 +123,20 @@ class _Entries:
         self.rows += entry.rows
         self.bytes += size
 
-    def since(self, floor: int) -> _Entries:
+    def since(self, floor: int) -> LoggedEntries:
         """The entries from a number on."""
         if floor == self.first:
             return self
-        kept = _Entries(floor)
+        kept = LoggedEntries(floor)
         if self.first < floor <= self.next:
             for entry, size in zip(self.entries[floor - self.first :], self.sizes[floor - self.first :], strict=True):
                 kept.add(entry, size)
         return kept
+
+    def key_of_last(self, field: NestedField) -> list[object]:
+        """The values of a key column in the rows of the last entry."""
+        values: list[object] = self._piece(len(self.entries) - 1, field.field_id, field.field_type).to_pylist()
+        return values
 
     def column(self, id_: int, type_: IcebergType, rows: Numbers) -> Any:
         """A column of some rows by their numbers; null where an entry does not have it."""
@@ -258,7 +263,7 @@ class LoggedRows:
     """
 
     layout: Layout
-    entries: _Entries
+    entries: LoggedEntries
     places: Numbers
     file: StoredFile = field(init=False)
 

@@ -18,8 +18,7 @@ from keylake._definition.names import SPEC_PROPERTY
 from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts, table_name
 from keylake._display.html_table import first_rows
-from keylake._log.file_log import FileLog
-from keylake._log.kafka_log import KafkaLog
+from keylake._log.definition import FileLog, KafkaLog
 from keylake._log.stored_log import MAY_BE, begin_once
 from keylake._table.reads import Row
 from keylake.errors import (

@@ -5,27 +5,28 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from keylake._definition.names import LOG_PROPERTY
 from keylake._display.html_table import ShownFields
+from keylake._log.definition import FileLog, KafkaLog
 from keylake._log.entries import Entry, LoggedVerb
-from keylake._log.file_log import FileLog
-from keylake._log.kafka_log import KafkaLog
 from keylake._log.locks import ProcessLock
 from keylake._log.messages import Columns
 from keylake._log.messages import entry_of as read_entry
 from keylake._log.state import LogState
-from keylake._log.store import Closed, LogReader
+from keylake._log.store import Closed, LogStore
 from keylake._log.stored_log import StoredLog, TablePlace, drop
 from keylake._rows.intention import Intention
 from keylake._rows.rows import Rows
 from keylake._table.waiting import check_wait
 from keylake.errors import DefinitionError, NothingToDo, OutcomeUnknown, SnapshotExpired, StoreFailed, check_type
 from keylake.local.catalogs import loaded
+from keylake.local.changes.logged import Base, EntryChanges
 from keylake.local.fresh import FreshRows, moved_before, stored_log, table_of
 from keylake.local.layout import Layout
+from keylake.local.parquet import ParquetFiles
 from keylake.local.plans import Plans
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _COLUMNS_AGE = datetime.timedelta(seconds=1)
 _LOOK_SECONDS = 0.01
 _ATTEMPTS = 3
+_MOST_KEPT_ROWS = 100_000  # of entries whose changes are told
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,9 @@ class Logged(ShownFields):
 class LogEntry:
     """A write as a log tells it: its number, verb, time and stream, and the rows with the columns that it wrote.
 
-    `rows` is an Arrow table; `versions` has the version of each row, and is None where versions are commits.
+    `rows` is an Arrow table; `versions` has the version of each row, and is None where versions are commits. `changes`
+    is None unless it was asked for: an Arrow table as `changes()` has it, without `_commit`, of the merged rows that
+    the entry has inserted, updated or deleted.
     """
 
     number: int
@@ -68,15 +72,17 @@ class LogEntry:
     stream: str | None
     rows: Any
     versions: Any
+    changes: Any = None
 
 
 class LocalLog:
     """`table.log`: writes that are durable in less time than a commit takes, and the entries of those writes."""
 
-    def __init__(self, name: str, plans: Plans, kept: KeptLog) -> None:
+    def __init__(self, name: str, plans: Plans, kept: KeptLog, files: ParquetFiles) -> None:
         self._name = name
         self._plans = plans
         self._kept = kept
+        self._files = files
 
     def __repr__(self) -> str:
         return f"LocalLog of {self._name}"
@@ -180,8 +186,11 @@ class LocalLog:
         """
         return self._append(rows, Intention("delete", version, stream=stream))
 
-    def entries(self, after: int | None = None) -> Iterator[LogEntry]:
+    def entries(self, after: int | None = None, *, changes: bool = False) -> Iterator[LogEntry]:
         """The entries behind one by its number, in their order, up to now; without `after` all that are kept.
+
+        With `changes` each has the merged rows before and after it, by the law of fresh reads: a late row that loses
+        has changed nothing. They are merged upon the newest commit that has none of these entries.
 
         Raises `NothingToDo` if the table has no log, `SnapshotExpired` if the next entry is not kept any more, and
         `StoreFailed` if one is damaged.
@@ -190,13 +199,15 @@ class LocalLog:
 
             [entry.number for entry in profiles.log.entries(after=16)]
         """
-        yield from self._told(after, seconds=0.0, is_from_now=False)
+        yield from self._told(after, 0.0, changes, is_from_now=False)
 
-    def follow(self, after: int | None = None, *, seconds: float | None = None) -> Iterator[LogEntry]:
+    def follow(
+        self, after: int | None = None, *, seconds: float | None = None, changes: bool = False
+    ) -> Iterator[LogEntry]:
         """The entries behind one as they come, each once; without `after` those that come from now on.
 
         It ends when there was none for so many `seconds`; with None it ends only with the loop. A follower that has
-        ended goes on with `after=` the last number that it was given.
+        ended goes on with `after=` the last number that it was given. `changes` is that of `entries`.
 
         Raises `NothingToDo` if the table has no log, `SnapshotExpired` if the next entry is not kept any more,
         `DefinitionError` if `seconds` is no time, and `StoreFailed` if an entry is damaged.
@@ -207,7 +218,7 @@ class LocalLog:
                 print(entry.number, entry.rows.to_pylist())
         """
         check_wait(seconds, False)
-        return self._told(after, seconds, is_from_now=True)
+        return self._told(after, seconds, changes, is_from_now=True)
 
     def _append(self, rows: object, intention: Intention) -> Logged:
         check_type("version", intention.version, str | int | None, "a number, or the name of a column")
@@ -249,29 +260,61 @@ class LocalLog:
                 raise
             return None
 
-    def _told(self, after: int | None, seconds: float | None, *, is_from_now: bool) -> Iterator[LogEntry]:
+    def _told(
+        self, after: int | None, seconds: float | None, has_changes: object, *, is_from_now: bool
+    ) -> Iterator[LogEntry]:
         check_type("after", after, int | None, "the number of an entry")
-        log = self._kept.of(self._plans.metadata(), self._name)
-        store = log.store
+        check_type("changes", has_changes, bool, "True or False")
+        store = self._kept.of(self._plans.metadata(), self._name).store
         start = after + 1 if after is not None else store.durable() if is_from_now else store.first()
-        return self._from(store.reader(start), seconds)
+        return self._from(store, max(start, 0), seconds, has_changes=bool(has_changes))
 
-    def _from(self, reader: LogReader, seconds: float | None) -> Iterator[LogEntry]:
+    def _from(self, store: LogStore, start: int, seconds: float | None, *, has_changes: bool) -> Iterator[LogEntry]:
+        reader = store.reader(start)
+        changes = self._changes_from(store, start) if has_changes else None
         quiet_since = time.monotonic()
         while True:
             frames = reader.new()
             layout = self._plans.layout(_COLUMNS_AGE) if frames else None
             for frame in frames:
                 assert layout is not None
+                if changes is not None and self._is_past(changes, layout, frame.number):
+                    changes = self._changes_from(store, frame.number)
                 entry = read_entry(frame.number, frame.entry, Columns(layout.spec, layout.fields))
+                changed = None if changes is None else changes.by(entry, len(frame.entry))
                 if entry.columns:
-                    yield _told(frame.number, entry, layout)
+                    yield replace(_told(frame.number, entry, layout), changes=changed)
             if frames:
                 quiet_since = time.monotonic()
             elif seconds is not None and time.monotonic() - quiet_since >= seconds:
                 return
             else:
                 time.sleep(_LOOK_SECONDS)
+
+    def _changes_from(self, store: LogStore, number: int) -> EntryChanges:
+        """The changes by entries from a number on, upon a commit that has none of them."""
+        metadata = self._plans.metadata()
+        base = Base.before(self._name, metadata, self._kept.of(metadata, self._name).source, number)
+        plan = self._plans.of(metadata, base.snapshot, metadata.current_schema_id)
+        changes = EntryChanges(self._name, plan, base, self._files, self._plans.table.io)
+        columns = Columns(plan.layout.spec, plan.layout.fields)
+        reader = store.reader(base.floor)
+        while base.floor < number and (frames := reader.new()):
+            for frame in frames:
+                if frame.number >= number:
+                    return changes
+                changes.add(read_entry(frame.number, frame.entry, columns), len(frame.entry))
+        return changes
+
+    def _is_past(self, changes: EntryChanges, layout: Layout, number: int) -> bool:
+        """Changes begin anew upon a later commit, where columns have changed, or many entries are kept."""
+        if changes.layout is not layout:
+            return True
+        if changes.rows < _MOST_KEPT_ROWS:
+            return False
+        metadata = self._plans.metadata(_COLUMNS_AGE)
+        source = self._kept.of(metadata, self._name).source
+        return Base.before(self._name, metadata, source, number).floor > changes.base.floor
 
 
 def _told(number: int, entry: Entry, layout: Layout) -> LogEntry:

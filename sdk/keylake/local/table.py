@@ -78,7 +78,7 @@ class LocalTable(HistoryReads, Generic[Row]):
     @property
     def log(self) -> LocalLog:
         """The log of the table: `begin`, `drop`, `state`, writes that are durable at once, and `follow`."""
-        return LocalLog(self._name, self._plans, self._log)
+        return LocalLog(self._name, self._plans, self._log, self._parquet)
 
     def __reduce__(self) -> tuple[Callable[..., LocalTable[Any]], tuple[Place, str, type[Row] | None]]:
         place = Place.of(self._plans.table.catalog, self._parquet)

@@ -15,7 +15,7 @@ from integration.commands import invoked
 from integration.log.logged_table import SCHEMA, Both, made, shown
 from integration.refusals import refused
 from integration.twin import fresh_name
-from keylake._log.file_log import folder_of
+from keylake._log.definition import folder_of
 from keylake._log.segments import Segments
 
 

@@ -6,8 +6,6 @@ It is of the core; its tests are here, beside others that start a broker.
 import json
 import multiprocessing
 import time
-from collections.abc import Callable, Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,36 +15,11 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 import keylake as kl
 import keylake.local
-from integration.log.logged_table import SCHEMA, Both, made, shown
+from integration.log.logged_table import Both, made, shown
 from integration.twin import fresh_name
 from keylake._log.store import Closed
 from pipelines.broker import Broker
-
-KEPT = {"retention.ms": "-1", "retention.bytes": "-1"}
-
-
-@pytest.fixture
-def local(warehouse: Path, lake: kl.Lake) -> Iterator[keylake.local.LocalLake]:
-    assert lake
-    with keylake.local.open(warehouse) as local:
-        yield local
-
-
-@pytest.fixture
-def both(lake: kl.Lake, local: keylake.local.LocalLake, broker: Broker) -> Both:
-    return made(lake, local, kl.KafkaLog(broker.servers, fresh_name("log").replace(".", "_")))
-
-
-def topic_of(both: Both) -> str:
-    return both.here.log.state().place.split()[1]
-
-
-def sent(broker: Broker, topic: str, value: object, **headers: str) -> None:
-    """A message of another producer."""
-    producer = Producer({"bootstrap.servers": broker.servers})
-    data = value if isinstance(value, bytes) else json.dumps(value).encode()
-    producer.produce(topic, value=data, headers=[(name, text.encode()) for name, text in headers.items()])
-    assert producer.flush(20) == 0
+from pipelines.kafka.topics import KEPT, sent, topic_of
 
 
 def test_writes_go_through_the_topic_to_files(both: Both) -> None:
@@ -113,36 +86,38 @@ def test_values_of_messages_have_the_types_of_the_table(
     assert moved.model_dump() == row.model_dump()
 
 
-@pytest.mark.parametrize(
-    ("value", "headers", "why"),
-    [
-        (b"\xff\xfe", {}, "Invalid JSON"),
-        (b"", {}, "Invalid JSON"),
-        (b'{"id": 1}, {"id": 2}', {}, "Invalid JSON"),
-        ({"id": 1, "c": 1}, {}, "c"),
-        ({"a": 1}, {}, "id"),
-        ({"id": 1, "a": "text"}, {}, "a"),
-        ({"id": 1, "a": 1.5}, {}, "a"),
-        ({"id": 1, "a": 1}, {"verb": "upsert"}, "'b'"),
-        ({"id": 1, "a": 1}, {"verb": "replace"}, "its header verb is 'replace'"),
-        ({"id": 1, "a": 1}, {"version": "7"}, "version"),
-        ({"id": 1, "a": 1}, {"version": "seven"}, "seven"),
-        ([[1]], {}, ""),
-        (7, {}, ""),
-    ],
+NO_WRITES: tuple[tuple[object, dict[str, str], str], ...] = (
+    (b"\xff\xfe", {}, "Invalid JSON"),
+    (b"", {}, "Invalid JSON"),
+    (b'{"id": 1}, {"id": 2}', {}, "Invalid JSON"),
+    ({"id": 1, "c": 1}, {}, "c: Extra inputs"),
+    ({"a": 1}, {}, "id: Field required"),
+    ({"id": 1, "a": "text"}, {}, "a: "),
+    ({"id": 1, "a": 1.5}, {}, "a: "),
+    ([{"id": 1, "a": 1}, {"id": 2, "b": "x"}], {}, "row 1 has not"),
+    ({"id": 1, "a": 1}, {"verb": "upsert"}, "'b'"),
+    ({"id": 1, "a": 1}, {"verb": "replace"}, "its header verb is 'replace'"),
+    ({"id": 1, "a": 1}, {"version": "7"}, "version"),
+    ({"id": 1, "a": 1}, {"version": "seven"}, "seven"),
+    ([[1]], {}, "Input should be"),
+    (7, {}, "Input should be"),
 )
-def test_a_message_that_is_no_write_is_told_and_left_out(
-    both: Both, broker: Broker, value: object, headers: dict[str, str], why: str
-) -> None:
+
+
+def test_messages_that_are_no_writes_are_told_and_left_out(both: Both, broker: Broker) -> None:
     both.here.log.update({"id": 9, "a": 9})
-    sent(broker, topic_of(both), value, **headers)
-    both.here.log.update({"id": 8, "a": 8})
-    sentence = rf"Entry 1 of the log is no write of .*{why}.*table\.log\.skip\(until=2\)"
-    for act in (lambda: both.here.read(fresh=True), both.table.log.move, lambda: list(both.here.log.entries(after=0))):
+    for number, (value, headers, why) in enumerate(NO_WRITES, 1):
+        sent(broker, topic_of(both), value, **headers)
+        sentence = rf"Entry {number} of the log is no write of .*{why}.*table\.log\.skip\(until={number + 1}\)"
         with pytest.raises(kl.StoreFailed, match=sentence):
-            act()  # type: ignore[operator]
-    assert shown(both.table) == {9: (9, None)}, "what is before it was moved"
-    both.table.log.skip(until=2)
+            both.here.read(fresh=True)
+        with pytest.raises(kl.StoreFailed, match=sentence):
+            both.table.log.move()
+        with pytest.raises(kl.StoreFailed, match=sentence):
+            list(both.here.log.entries(after=number - 1))
+        assert shown(both.table) == {9: (9, None)}, "what is before it was moved"
+        both.table.log.skip(until=number + 1)
+    both.here.log.update({"id": 8, "a": 8})
     assert shown(both.here, fresh=True) == shown(both.table, fresh=True) == {9: (9, None), 8: (8, None)}
 
 
@@ -174,146 +149,6 @@ def test_transactions_of_other_producers(both: Both, broker: Broker) -> None:
     both.table.log.move()
     assert shown(both.table) == after
     assert both.table.log.state().waiting == 0
-
-
-# -------------------------------------------------------------------------------------------------------- its topic
-
-
-def test_topics_that_cannot_be_a_log(lake: kl.Lake, local: keylake.local.LocalLake, broker: Broker, both: Both) -> None:
-    table = lake.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("log"), key="id"))
-    used = broker.topic(**KEPT)
-    sent(broker, used, {"id": 1})
-    wrong: list[tuple[str, type[kl.KeylakeError], str]] = [
-        (broker.topic(3, **KEPT), kl.DefinitionError, "has 3 partitions"),
-        (broker.topic(**KEPT | {"retention.ms": "60000"}), kl.DefinitionError, "retention.ms=60000"),
-        (broker.topic(**KEPT | {"cleanup.policy": "compact"}), kl.DefinitionError, "cleanup.policy=compact"),
-        (used, kl.DefinitionError, "has messages"),
-        (topic_of(both), kl.DefinitionError, "has messages: it is the log of another table"),
-    ]
-    for topic, error, why in wrong:
-        for of_table in (table.log, local.table(table.name).log):
-            with pytest.raises(error, match=why):
-                of_table.begin(kl.KafkaLog(broker.servers, topic))
-    with pytest.raises(kl.NothingToDo, match="has no log"):
-        table.log.state()
-    with pytest.raises(kl.Unavailable, match=r"The topic t of 127.0.0.1:1 does not answer"):
-        table.log.begin(kl.KafkaLog("127.0.0.1:1", "t"))
-    for servers, topic in (("host", "t"), ("host:9092", "a b"), ("host:9092", "..")):
-        with pytest.raises(kl.DefinitionError, match=r"servers=|topic="):
-            kl.KafkaLog(servers, topic)
-    with pytest.raises(kl.DefinitionError, match=r"Use a kl.FileLog\(\) or kl.KafkaLog"):
-        table.log.begin("topic")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("is_made", [True, False])
-def test_a_log_in_a_topic_ends_and_begins_anew(
-    lake: kl.Lake, local: keylake.local.LocalLake, broker: Broker, is_made: bool
-) -> None:
-    topic = fresh_name("t").replace(".", "_") if is_made else broker.topic(**KEPT, **{"max.message.bytes": "100000"})
-    log = kl.KafkaLog(broker.servers, topic)
-    both = made(lake, local, log)
-    both.here.log.update({"id": 1, "a": 1})
-    with pytest.raises(kl.DefinitionError, match=f"The log in topic {topic} of .* has 1 entries that are not in files"):
-        both.here.log.drop()
-    both.here.log.update({"id": 1, "a": 2})  # it goes on
-    with pytest.raises(kl.Unsupported, match="bytes, and"):
-        both.here.log.update({"id": 1, "b": "x" * (200_000 if not is_made else 65 << 20)})
-    both.table.log.move()
-    both.table.log.drop()
-    with pytest.raises(kl.NothingToDo, match="has no log"):
-        both.here.log.update({"id": 1, "a": 3})
-    assert (topic in AdminClient({"bootstrap.servers": broker.servers}).list_topics(timeout=20).topics) != is_made
-    both.here.log.begin(log)
-    both.here.log.update({"id": 1, "a": 4})
-    assert shown(both.here, fresh=True) == shown(both.table, fresh=True) == {1: (4, None)}
-    both.table.log.drop(lost=True)
-
-
-def test_who_appends_while_a_log_in_a_topic_ends_is_told(both: Both, warehouse: Path) -> None:
-    """A process that knows nothing of the end, whatever it has read of the table, cannot append any more."""
-    with keylake.local.open(warehouse) as other:
-        there = other.table(both.table.name)
-        there.log.update({"id": 1, "a": 1})
-        both.table.log.move()
-        store = both.table.log._opened().store
-        assert store.close() == 1
-        with pytest.raises(kl.NothingToDo, match="was ended"):
-            there.log.update({"id": 2, "a": 2})
-        store.close(is_closed=False)
-        assert there.log.update({"id": 2, "a": 2}).number >= 1
-        assert shown(there, fresh=True) == {1: (1, None), 2: (2, None)}
-        assert both.table.log.move().rows == 1
-
-
-def test_a_topic_that_is_gone_or_another_is_told_and_there_is_a_way_on(
-    both: Both, warehouse: Path, broker: Broker
-) -> None:
-    both.here.log.update({"id": 1, "a": 1})
-    both.table.log.move()
-    topic, admin = topic_of(both), AdminClient({"bootstrap.servers": broker.servers})
-    with keylake.local.open(warehouse) as first, keylake.local.open(warehouse) as second:
-        broker._done(admin.delete_topics([topic]))
-        time.sleep(1)
-        for verb in verbs_of_logs(both, first.table(both.table.name)):
-            with pytest.raises(kl.StoreFailed, match=r"The log in topic .* is gone"):
-                verb()
-        broker.topic(name=topic, **KEPT)
-        for verb in verbs_of_logs(both, second.table(both.table.name)):
-            with pytest.raises(kl.StoreFailed, match=r"The log in topic .* is gone"):
-                verb()
-    both.table.log.drop(lost=True)
-    assert shown(both.table, fresh=True) == {1: (1, None)}
-
-
-def verbs_of_logs(both: Both, there: keylake.local.LocalTable) -> list[Callable[[], object]]:
-    return [
-        both.table.log.move, both.table.log.state, lambda: both.table.get(id=1, fresh=True), there.log.state,
-        lambda: there.log.update({"id": 2, "a": 2}), lambda: there.read(fresh=True), both.here.log.state,
-        lambda: both.here.log.update({"id": 2, "a": 2}),
-    ]  # fmt: skip
-
-
-def test_messages_that_a_topic_has_deleted_before_they_were_moved(both: Both, broker: Broker) -> None:
-    for number in range(4):
-        both.here.log.update({"id": number, "a": number})
-    broker.delete_before(topic_of(both), 0, 3)  # the claim is offset 0
-    sentence = r"Entries 0 to 1 of the log are gone.*table\.log\.skip\(until=2\)"
-    with pytest.raises(kl.StoreFailed, match=sentence):
-        both.table.log.move()
-    with pytest.raises(kl.StoreFailed, match=sentence):
-        both.here.read(fresh=True)
-    both.table.log.skip(until=2)
-    assert shown(both.table, fresh=True) == {2: (2, None), 3: (3, None)}
-
-
-def test_entries_of_a_topic_are_kept_for_a_time(lake: kl.Lake, local: keylake.local.LocalLake, broker: Broker) -> None:
-    topic = fresh_name("t").replace(".", "_")
-    both = made(lake, local, kl.KafkaLog(broker.servers, topic, keep=timedelta(seconds=0)))
-    for number in range(3):
-        both.here.log.update({"id": number, "a": number})
-    both.table.log.move()
-    time.sleep(0.1)
-    both.here.log.update({"id": 3, "a": 3})
-    both.table.log.move()
-    time.sleep(0.1)
-    both.table.log.move()
-    state = both.here.log.state()
-    assert state.first > 0
-    assert state.waiting == 0
-    with pytest.raises(kl.SnapshotExpired, match="is not kept any more"):
-        list(both.here.log.entries(after=-1))
-    both.here.log.update({"id": 9, "a": 9})
-    assert len(shown(both.here, fresh=True)) == 5
-
-
-def test_an_undo_of_a_move_of_a_topic_stays(both: Both) -> None:
-    both.table.upsert([{"id": 1, "a": 1, "b": "one"}])
-    both.here.log.update({"id": 1, "a": 2})
-    both.table.log.move()
-    both.table.undo(both.table.history()[0].snapshot_id)
-    assert shown(both.here, fresh=True) == shown(both.table, fresh=True) == {1: (1, "one")}
-    both.here.log.update({"id": 1, "a": 3})
-    assert shown(both.here, fresh=True) == shown(both.table, fresh=True) == {1: (3, "one")}
 
 
 # ------------------------------------------------------------------------------------------------------ processes

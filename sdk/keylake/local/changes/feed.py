@@ -24,7 +24,7 @@ from keylake.local.keys import Comparable, Keys, comparable
 from keylake.local.lookups import Lookup
 from keylake.local.merging import Merge
 from keylake.local.plans import ChangedFiles
-from keylake.local.stretches import FoundRows
+from keylake.local.stretches import FoundRows, Stretch
 
 CHANGE, COLUMNS, BEFORE, AFTER, COMMIT = "_change", "_columns", "_before", "_after", "_commit"
 
@@ -40,6 +40,15 @@ class Feed:
         """The changes of each range, as an Arrow table."""
         found = [pa.table(self._of_bucket(*part), schema=self.schema) for each in ranges for part in _parts(each)]
         return pa.concat_tables([empty_table(self.schema), *found])
+
+    def state(self, stretches: Sequence[Stretch], owners: Sequence[Numbers], keys: int) -> State:
+        """The merged rows of so many keys, from rows of which it is known which key they have."""
+        merge = Merge(self.lookup.layout, (*self.lookup.layout.spec.key, *self.values))
+        return State(*merge.found(stretches, owners), keys)
+
+    def between(self, before: State, after: State, commit: int = 0) -> Any:
+        """The changes from one state of keys to another, as an Arrow table."""
+        return pa.table(self._changes(before, after, commit), schema=self.schema)
 
     @property
     def schema(self) -> Any:
@@ -63,9 +72,8 @@ class Feed:
         self, before: list[StoredFile], after: list[StoredFile], touched: list[StoredFile], commit: int
     ) -> list[Any]:
         keys = self._keys(touched)
-        merge = Merge(self.lookup.layout, (*self.lookup.layout.spec.key, *self.values))
         searched: dict[str, tuple[FoundRows, Numbers]] = {}
-        old, new = (_State(*merge.found(*self._found(each, keys, searched)), len(keys)) for each in (before, after))
+        old, new = (self.state(*self._found(each, keys, searched), len(keys)) for each in (before, after))
         return self._changes(old, new, commit)
 
     def _keys(self, files: list[StoredFile]) -> Keys:
@@ -94,7 +102,7 @@ class Feed:
                 owners.append(owner)
         return stretches, owners
 
-    def _changes(self, before: _State, after: _State, commit: int) -> list[Any]:
+    def _changes(self, before: State, after: State, commit: int) -> list[Any]:
         layout = self.lookup.layout
         both = np.flatnonzero((before.place != NOWHERE) & (after.place != NOWHERE))
         old, new = before.rows.take(before.place[both]), after.rows.take(after.place[both])
@@ -136,7 +144,7 @@ class Feed:
         return pa.StructArray.from_arrays(columns, fields=list(type_), mask=pa.array(is_gone))
 
 
-class _State:
+class State:
     """Merged rows, and the place of each key among them; -1 where it has no row."""
 
     def __init__(self, rows: Any, keys: Numbers, count: int) -> None:

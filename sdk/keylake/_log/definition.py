@@ -1,8 +1,9 @@
-"""A log in files: its definition, and the folder in which a table has it."""
+"""Definitions of logs: in files, with the folder in which a table has it, and in a topic of Kafka."""
 
 from __future__ import annotations
 
 import datetime
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from keylake.errors import DefinitionError, Unsupported, check_type
 _FOLDER = "log"  # in the folder of the table
 _DISK = ("/", "file:/")
 _LONGEST = datetime.timedelta(days=36_500)
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_SERVER = re.compile(r"[^\s,]+:\d{1,5}")
 
 
 @dataclass(frozen=True)
@@ -30,17 +33,46 @@ class FileLog:
 
     def __post_init__(self) -> None:
         check_type("folder", self.folder, str | None, "an absolute path of a folder")
-        check_keep(self.keep)
+        _check_keep(self.keep)
         if self.folder is not None and "\0" in self.folder:
             raise DefinitionError(f"folder={self.folder!r} has the sign '\\x00', which no path has.")
         if self.folder is not None and not Path(self.folder).is_absolute():
             raise DefinitionError(f"folder={self.folder!r} is no absolute path, so it is another place elsewhere.")
 
 
-def check_keep(keep: object) -> None:
+@dataclass(frozen=True)
+class KafkaLog:
+    """A log of a table in a topic of Kafka: writes are durable there before they are moved to the table's own files.
+
+    `servers` are brokers as Kafka's clients take them, `host:9092`, several with commas. The topic has one partition,
+    as entries have one order; it is made where it is not there, and otherwise has to be empty and to keep messages
+    until they are deleted. Entries are deleted by a move when they were moved and are older than `keep`. Passwords and
+    certificates are settings of each process: `KEYLAKE_KAFKA_SETTINGS` names a file of them.
+
+    >>> KafkaLog("broker:9092", "profiles").keep
+    datetime.timedelta(seconds=3600)
+    """
+
+    servers: str
+    topic: str
+    keep: datetime.timedelta = datetime.timedelta(hours=1)
+
+    def __post_init__(self) -> None:
+        check_type("servers", self.servers, str, "brokers such as 'host:9092', several with commas")
+        check_type("topic", self.topic, str, "the name of a topic")
+        _check_keep(self.keep)
+        if not all(_SERVER.fullmatch(each.strip()) for each in self.servers.split(",")):
+            raise DefinitionError(f"servers={self.servers!r} are no brokers. Use 'host:9092', several with commas.")
+        if not _TOPIC.fullmatch(self.topic) or self.topic in (".", ".."):
+            raise DefinitionError(
+                f"topic={self.topic!r} is no name of a topic. Use up to 249 letters, digits, '.', '_' and '-'."
+            )
+
+
+def _check_keep(keep: object) -> None:
     """Refuses what is no time for which entries are kept after they were moved.
 
-    >>> check_keep(datetime.timedelta(-1))
+    >>> _check_keep(datetime.timedelta(-1))
     Traceback (most recent call last):
     keylake.errors.DefinitionError: keep=datetime.timedelta(days=-1) is no time to keep entries. Use a timedelta from...
     """
