@@ -134,7 +134,7 @@ rooms: environment
 
 ## make bench      figures: all of them, or NAME=first; SCALE=0.1 makes a quick one; further words: python tests/benchmarks --help
 .PHONY: bench
-bench: environment build $(if $(filter pipelines,$(NAME)),flink kafka mariadb postgres)
+bench: environment build $(if $(filter pipelines,$(NAME)),flink kafka mariadb postgres) $(if $(filter fresh,$(NAME)),kafka)
 	$(BIN)/python tests/benchmarks $(NAME) $(if $(SCALE),--scale=$(SCALE)) $(if $(ONLY),--workload=$(ONLY)) \
 	    $(if $(QUESTION),--question=$(QUESTION)) $(if $(SYSTEM),--system=$(SYSTEM)) $(if $(HUDI),--with-hudi) \
 	    $(if $(PART),--part=$(PART))

@@ -2,7 +2,7 @@
 
     server  a client of a Connect server writes; another client, a process of its own, waits and reads
     local   a process without a server writes, and another one waits and reads
-    log     the same through a log in files, under load: see fresh_log
+    log     the same through a log in files, and in Kafka, under load: see fresh_log
 
 Writes of 1 and of 100 rows come one after the other, with pauses of random lengths. Each reader looks for what it was
 told of, and has to find it.

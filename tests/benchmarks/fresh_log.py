@@ -1,10 +1,13 @@
-"""Writes to a log in files: how soon fresh reads of another process have them, how many there can be, what reads cost.
+"""Writes to a log: how soon fresh reads of another process have them, how many there can be, what reads cost.
 
 load        processes write 1 to 100 rows so and so often a second together; another process follows the log and
             reads a key of some of the entries
 throughput  processes write one row after the other as fast as they can: to the log, and as commits
 reads       a fresh read, and look-ups, with a minute of entries in the log, beside the same without it
 move        the entries of that minute become files by one call
+
+All of it through a log in files; load and throughput through a topic of Kafka as well, whose broker has a third of the
+processors' time and writes to the same disk without a sync.
 """
 
 import time
@@ -12,8 +15,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from pathlib import Path
 from random import Random
 from statistics import median, quantiles
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 import pyarrow as pa
@@ -23,6 +28,7 @@ import keylake as kl
 import keylake.local
 from benchmarks.figures import Figure, Target, figure
 from benchmarks.stopwatch import seconds
+from pipelines.broker import Broker
 
 SCHEMA = pa.schema([("id", pa.int64()), ("n", pa.int64()), ("text", pa.string())])
 KEYS, BUCKETS = 1_000_000, 8
@@ -31,23 +37,35 @@ FASTEST = 8  # processes
 EVERY = 50  # of a writer's writes, one is looked for
 ENTRIES_OF_A_MINUTE, ROWS_OF_AN_ENTRY = 6_000, 10
 GIVEN_UP = 120.0  # seconds
+TARGETS = (Target(0.9 * WRITES_A_SECOND, at_least=True), Target(100), Target(250))
 _SPAWN = get_context("spawn")
 
 
 def figures(lake: kl.Lake, folder: str, scale: float, console: Console) -> Iterator[Figure]:
     """All of it; the scale is of the seconds, and of the keys."""
-    yield from _load(_table(lake, folder, "load", 1000), folder, max(10 * scale, 1), console)
+    lasting = max(10 * scale, 1)
+    yield from _load("log", _table(lake, folder, "load", 1000), folder, lasting, console, TARGETS)
     yield from _throughput(lake, folder, max(8 * scale, 1))
     yield from _reads(lake, folder, scale)
+    with TemporaryDirectory() as place:
+        broker = Broker(Path(place))
+        broker.start()
+        try:
+            name = _table(lake, folder, "load_kafka", 1000, kl.KafkaLog(broker.servers, "load"))
+            yield from _load("Kafka", name, folder, lasting, console, (None, None, None))
+            name = _table(lake, folder, "throughput_kafka", 1000, kl.KafkaLog(broker.servers, "throughput"))
+            yield _rows_a_second("Kafka", name, folder, "log", max(8 * scale, 1), None)
+        finally:
+            broker.stop()
 
 
-def _table(lake: kl.Lake, folder: str, name: str, keys: int) -> str:
-    """The name of a new table with a log, and so many rows in its files."""
+def _table(lake: kl.Lake, folder: str, name: str, keys: int, log: kl.KafkaLog | None = None) -> str:
+    """The name of a new table with a log, in files unless another is given, and so many rows in its files."""
     spec = kl.TableSpec.from_arrow(SCHEMA, name=f"bench.fresh_{name}", key="id", buckets=BUCKETS)
     table = lake.create(spec)
     table.upsert(lake.spark.range(keys).selectExpr("id", "0L AS n", "repeat('t', 20) AS text"))
     with keylake.local.open(folder) as local:
-        local.table(spec.name).log.begin()
+        local.table(spec.name).log.begin(log)
     return spec.name
 
 
@@ -58,7 +76,9 @@ def _row(key: int, number: int) -> dict[str, object]:
 # ------------------------------------------------------------------------------------------------------------- load
 
 
-def _load(name: str, folder: str, lasting: float, console: Console) -> Iterator[Figure]:
+def _load(
+    what: str, name: str, folder: str, lasting: float, console: Console, targets: tuple[Target | None, ...]
+) -> Iterator[Figure]:
     reader, told = _started(_follow, folder, name)
     writers = [_started(_write_steadily, folder, name, number, lasting) for number in range(WRITERS)]
     for _, pipe in writers:
@@ -77,12 +97,13 @@ def _load(name: str, folder: str, lasting: float, console: Console) -> Iterator[
     reader.join()
     late = [1000 * max(0.0, seen[number] - at) for number, at in returned.items() if number in seen]
     console.print(f"{count} writes in {lasting:.0f} s, {len(late)} of {len(returned)} were looked for")
-    yield figure("log, writes a second of 1 to 100 rows", count / lasting, Target(0.9 * WRITES_A_SECOND, at_least=True))
-    yield figure("log: milliseconds until another process has read a row, median", median(late), Target(100))
+    of_rate, of_median, of_most = targets
+    yield figure(f"{what}, writes a second of 1 to 100 rows", count / lasting, of_rate)
+    yield figure(f"{what}: milliseconds until another process has read a row, median", median(late), of_median)
     yield figure(
-        "log: milliseconds until another process has read a row, 99th percentile",
+        f"{what}: milliseconds until another process has read a row, 99th percentile",
         quantiles(late, n=100)[98],
-        Target(250),
+        of_most,
     )
 
 
@@ -133,17 +154,19 @@ def _throughput(lake: kl.Lake, folder: str, lasting: float) -> Iterator[Figure]:
     target = Target(10_000, at_least=True)
     for what, wanted in (("log", target), ("commits", None)):
         name = _table(lake, folder, f"throughput_{what}", 1000)
-        writers = [_started(_write_fast, folder, name, what, number, lasting) for number in range(FASTEST)]
-        for _, pipe in writers:
-            pipe.send("go")
-        counts = []
-        for process, pipe in writers:
-            assert pipe.poll(GIVEN_UP), "a writer does not end"
-            counts.append(pipe.recv())
-            process.join()
-        yield figure(
-            f"{what}: rows a second, in writes of one row by {FASTEST} processes", sum(counts) / lasting, wanted
-        )
+        yield _rows_a_second(what, name, folder, what, lasting, wanted)
+
+
+def _rows_a_second(of: str, name: str, folder: str, what: str, lasting: float, target: Target | None) -> Figure:
+    writers = [_started(_write_fast, folder, name, what, number, lasting) for number in range(FASTEST)]
+    for _, pipe in writers:
+        pipe.send("go")
+    counts = []
+    for process, pipe in writers:
+        assert pipe.poll(GIVEN_UP), "a writer does not end"
+        counts.append(pipe.recv())
+        process.join()
+    return figure(f"{of}: rows a second, in writes of one row by {FASTEST} processes", sum(counts) / lasting, target)
 
 
 def _write_fast(
