@@ -60,19 +60,17 @@ test-slow: environment build .build/classes.jsa clients flink kafka mariadb post
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=3
 	$(PYTEST) -m "slow and not nightly" -o faulthandler_timeout=900 --days=$(DAYS)
 
-## make coverage   make test once more, and which lines of Python and Java it ran
+## make coverage   make test once more, and the lines of each room of Python and Java that it ran
 .PHONY: coverage
 coverage: environment build .build/jacoco
 	rm -f .build/coverage*
 	JAVA_TOOL_OPTIONS="$(COVERED).build/coverage-junit.exec" $(MAVEN) test
 	JAVA_TOOL_OPTIONS="$(COVERED).build/coverage-server.exec" COVERAGE_FILE=.build/coverage \
-	    $(PYTEST) -m $(QUICK) --cov=keylake --cov=keylake_pipelines --cov-report=term:skip-covered
+	    $(PYTEST) -m $(QUICK) --cov=keylake --cov=keylake_pipelines --cov-report=json:.build/coverage.json
 	$(JACOCO_REPORT) .build/coverage-junit.exec --csv .build/coverage-junit.csv $(patsubst %,--classfiles %,$(JAVA_CLASSES))
 	$(JACOCO_REPORT) .build/coverage-server.exec --csv .build/coverage-server.csv \
 	    $(patsubst %,--classfiles %,$(wildcard $(JARS)/keylake-*.jar))
-	@for ran in junit server; do awk -F, -v ran="$$ran" 'NR > 1 && $$2 ~ /^io.keylake/ { missed += $$8; covered += $$9 } \
-	    END { printf "Java, lines run by %s: %.0f%% of %d\n", ran, 100 * covered / (missed + covered), missed + covered }' \
-	    .build/coverage-$$ran.csv; done
+	$(BIN)/python tests/coverage_of_rooms.py .build/coverage-junit.csv .build/coverage-server.csv .build/coverage.json
 
 ## make nightly    all of what the slow tests have some of: shapes and seeds of random runs, releases
 .PHONY: nightly
