@@ -11,13 +11,13 @@ from typing import Any
 
 import pyarrow as pa
 from pyiceberg import expressions as ice
-from pyiceberg.expressions.parser import parse
 from pyiceberg.expressions.visitors import bind, rewrite_not
 from pyiceberg.schema import Schema
 from pyiceberg.types import FixedType, IcebergType, IntegerType, LongType, NestedField, UUIDType
 
 from keylake.conditions import Condition
 from keylake.errors import DefinitionError, check_type
+from keylake.local.condition_texts import expression_of_text
 from keylake.local.conditions import expression_of
 from keylake.local.files import StoredFile
 from keylake.local.layout import Layout
@@ -39,8 +39,7 @@ class Filter:
         check_type("where", where, str | Condition | ice.BooleanExpression, may_be)
         fields = {name.lower(): field for name, field in layout.fields.items()}
         try:
-            given = expression_of(where, fields) if isinstance(where, Condition) else where
-            expression = rewrite_not(parse(given) if isinstance(given, str) else given)
+            expression = rewrite_not(_expression(where, fields))
             _check_literals(expression, fields)
             bound = bind(Schema(*layout.fields.values()), expression, case_sensitive=False)
         except Exception as error:  # noqa: BLE001  # the parser's errors have no common class
@@ -85,6 +84,12 @@ class Filter:
                 if not _is_possible(each, file.lower[at], file.upper[at]):
                     return False
         return True
+
+
+def _expression(where: Where, fields: Mapping[str, NestedField]) -> ice.BooleanExpression:
+    if isinstance(where, str):
+        return expression_of_text(where, fields)
+    return expression_of(where, fields) if isinstance(where, Condition) else where
 
 
 def _check_literals(expression: ice.BooleanExpression, fields: Mapping[str, NestedField]) -> None:

@@ -179,6 +179,44 @@ def test_random_conditions(
             drawn = Drawn(draw)
 
 
+LITERALS = {
+    "long": ["0", "7", "-3", "9223372036854775807"],
+    "`WHOLE`": ["7", "5", "-2147483648"],
+    "double": ["1.5", "-2.0", "0.0", "100.0"],
+    "spend": ["-1.50", "3.00", "1234567.89"],
+    "`the city's`": ["'Oslo'", "'it''s'", "''", "'%_;--'"],
+    "day": ["'2026-03-08'", "'1970-01-01'"],
+    "`fl``ag`": ["TRUE", "FALSE"],
+}
+
+
+def text_of(draw: random.Random, depth: int = 2) -> str:
+    """A random condition as text, such as both engines take."""
+    if depth and draw.random() < 0.6:
+        one, other = text_of(draw, depth - 1), text_of(draw, depth - 1)
+        return draw.choice([f"({one} AND {other})", f"({one} or {other})", f"NOT ({one})"])
+    column, literals = draw.choice(list(LITERALS.items()))
+    some = ", ".join(draw.choices(literals, k=draw.randint(1, 3)))
+    sign = draw.choice(["=", "<>", "!=", "<", "<=", ">", ">="])
+    leaves = [f"{column} {sign} {draw.choice(literals)}"] * 4
+    leaves += [f"{column} IN ({some})", f"{column} not in ({some})", f"{column} IS NULL", f"{column} IS NOT NULL"]
+    if "city" in column:
+        leaves += [f"{column} LIKE 'O%'", f"{column} NOT LIKE 'it%'", f"{column} like 'Oslo'"] * 2
+    return draw.choice(leaves)
+
+
+@pytest.mark.parametrize("seed", seeds(few=1, many=20))
+def test_random_texts(lake: kl.Lake, local: keylake.local.LocalLake, rows: list[dict[str, Any]], seed: int) -> None:
+    """Nulls, NaN and names between backticks mean the same with a server and without one."""
+    draw = random.Random(seed)
+    there, here = lake.table(Wide), local.table(Wide)
+    for _ in range(40):
+        text = text_of(draw)
+        found = there.to_arrow(["k"], where=text)["k"].to_pylist()
+        assert sorted(here.read(columns=["k"], where=text).to_arrow()["k"].to_pylist()) == sorted(found), text
+    assert rows
+
+
 def test_a_uuid_in_a_text_is_compared_without_a_server(
     local: keylake.local.LocalLake, rows: list[dict[str, Any]]
 ) -> None:
@@ -225,6 +263,9 @@ def test_conditions_that_are_refused(lake: kl.Lake, local: keylake.local.LocalLa
         "a zone": (kl.col(Wide.local) > NOON.replace(tzinfo=UTC), "has a zone, and column 'local' is timestamp"),
         "no zone": (kl.col(Wide.at) > NOON, "has no zone, and column 'at' is timestamptz"),
         "no column": (kl.col("citi") == "Oslo", "no condition on columns"),
+        "a pattern": ("`the city's` like 'O_lo%'", "has the sign _"),
+        "a backslash": (r"`the city's` = 'it\'s'", "has a backslash. Compare by kl.col"),
+        "a name without its end": ("`the city's = 'Oslo'", "cannot be parsed"),
     }.values():
         with pytest.raises(kl.DefinitionError, match=words):
             here.read(where=where)
