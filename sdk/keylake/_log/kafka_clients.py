@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from keylake._log.definition import KafkaLog
 from keylake.errors import DefinitionError, StoreFailed, Unavailable, Unsupported
@@ -61,7 +61,7 @@ class KafkaClients:
         }
         try:
             self.producer: Producer = _handle(self._package.Producer, settings)
-            self.positions = self.consumer()
+            self.positions = self.consumer("read_uncommitted")
         except self._package.KafkaException as error:
             raise DefinitionError(f"The settings of Kafka's clients do not fit: {error.args[0].str()}.") from None
 
@@ -70,8 +70,8 @@ class KafkaClients:
         """The topic, as people are told."""
         return f"topic {self._log.topic} of {self._log.servers}"
 
-    def consumer(self) -> Consumer:
-        """A consumer of its own, which sees what is committed."""
+    def consumer(self, isolation: Literal["read_committed", "read_uncommitted"] = "read_committed") -> Consumer:
+        """A consumer of its own, which sees what is committed unless it is to see all."""
         consumer: Consumer = _handle(
             self._package.Consumer,
             {
@@ -80,7 +80,7 @@ class KafkaClients:
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "enable.partition.eof": True,
-                "isolation.level": "read_committed",
+                "isolation.level": isolation,
                 "fetch.wait.max.ms": 100,
             },
         )
@@ -93,11 +93,21 @@ class KafkaClients:
     # ------------------------------------------------------------------------------------------------- questions
 
     def marks(self) -> tuple[int, int]:
-        """The first offset that is kept, and the one before which all can be read."""
+        """The first offset that is kept, and the one behind the last that was acknowledged to anybody."""
+        return self._marks(self.positions)
+
+    def stable_end(self) -> int:
+        """The offset before which all can be read: that of the oldest transaction that is open, or the end."""
+        return self._marks(self._stable)[1]
+
+    @cached_property
+    def _stable(self) -> Consumer:
+        return self.consumer()
+
+    def _marks(self, consumer: Consumer) -> tuple[int, int]:
         partition = self.partition()
         found = self._asked(
-            lambda: self.positions.get_watermark_offsets(partition, timeout=LIMIT_SECONDS, cached=False),
-            "Nothing was read",
+            lambda: consumer.get_watermark_offsets(partition, timeout=LIMIT_SECONDS, cached=False), "Nothing was read"
         )
         if found is None:
             raise self._silent("Nothing was read")

@@ -218,6 +218,10 @@ class Segments:
                 self.make_durable(following)
         return min(_durable(files), self._end(files).next)
 
+    def acknowledged(self) -> int:
+        """The same: what was acknowledged is durable."""
+        return self.durable()
+
     def segment_of(self, number: int) -> tuple[int, Path]:
         """The segment that has a number, or will have it: its first number, and its file.
 

@@ -62,6 +62,10 @@ class LogStore(Protocol):
         """The number before which all entries can be read."""
         ...
 
+    def acknowledged(self) -> int:
+        """The number before which all entries were acknowledged to who wrote them; some may not be readable yet."""
+        ...
+
     def leave_out(self, until: int) -> None:
         """Have entries before a number passed over that cannot be read."""
         ...

@@ -181,7 +181,7 @@ class Topic:
         clients = self._opened()
         if not is_closed:
             clients.set_limit(self.facts.most_bytes)
-            return self.durable()
+            return self.acknowledged()
         clients.set_limit(_CLOSED_BYTES)
         questions: list[int] = []
         for _ in until():
@@ -195,7 +195,7 @@ class Topic:
 
     def _end_before(self, questions: Sequence[int]) -> int:
         """The number of the next entry, without the last ones if all of those are questions."""
-        end = self.durable()
+        end = self.acknowledged()
         if questions and len(questions) == end - questions[0]:
             return questions[0]
         return end
@@ -248,7 +248,11 @@ class Topic:
         return max(0, self._opened().marks()[0] - self.facts.start)
 
     def durable(self) -> int:
-        """The number before which all entries can be read."""
+        """The number before which all entries can be read: what is behind an open transaction waits for its end."""
+        return max(0, self._opened().stable_end() - self.facts.start)
+
+    def acknowledged(self) -> int:
+        """The number before which all entries were acknowledged."""
         found = max(0, self._opened().marks()[1] - self.facts.start)
         if found < self._next:
             self._check_again()

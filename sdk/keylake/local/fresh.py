@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from keylake._log.store import LogStore
 from keylake._log.stored_log import StoredLog
 from keylake._values.arrow_types import natural
 from keylake._values.conform import conformed
-from keylake.errors import KeylakeError, Unsupported
+from keylake.errors import KeylakeError, Unavailable, Unsupported
 from keylake.local.decisions import Numbers
 from keylake.local.files import StoredFile, by_bucket
 from keylake.local.keys import plain_keys
@@ -34,6 +35,7 @@ from keylake.local.lookups import Sought
 
 MOST_ROWS, MOST_BYTES = 1_000_000, 1 << 30
 _LATEST_VERSION = 2**62  # of rows whose versions are commits: the log comes behind all of them
+_WAIT_SECONDS, _PAUSE_SECONDS = 10.0, 0.01  # for the end of a transaction
 _FEW = 256  # so many rows are gathered one by one
 
 
@@ -77,14 +79,28 @@ class FreshRows:
                 self._known = known
                 self._reader = self._reader if self._reader.number == known.next else self.store.reader(known.next)
             try:
-                while frames := self._reader.new():
-                    for frame in frames:
-                        known.add(entry_of(frame.number, frame.entry, columns), len(frame.entry))
-                    self._check_size(known)
+                self._read(known, columns)
             except KeylakeError:
                 self._known, self._reader = LoggedEntries(0), self.store.reader(0)
                 raise
             return LoggedRows(layout, known, np.arange(known.rows))
+
+    def _read(self, known: LoggedEntries, columns: Columns) -> None:
+        """Add the entries that were acknowledged up to now; those behind an open transaction are waited for."""
+        until = self.store.acknowledged()
+        given_up = time.monotonic() + _WAIT_SECONDS
+        while known.next < until:
+            frames = self._reader.new()
+            for frame in frames:
+                known.add(entry_of(frame.number, frame.entry, columns), len(frame.entry))
+            self._check_size(known)
+            if not frames and time.monotonic() > given_up:
+                raise Unavailable(
+                    f"Entries from {known.next} on of the log in {self.store.place} cannot be read: a transaction of "
+                    "another producer is open there. Read again when it has ended, or without fresh=True."
+                )
+            if not frames:
+                time.sleep(_PAUSE_SECONDS)
 
     def _check_size(self, known: LoggedEntries) -> None:
         if known.rows > MOST_ROWS or known.bytes > MOST_BYTES:
