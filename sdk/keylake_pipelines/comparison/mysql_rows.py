@@ -14,14 +14,15 @@ import pyarrow as pa
 
 from keylake.extension import quoted
 from keylake_pipelines.comparison.rows import BATCH_ROWS, KeyRange
-from keylake_pipelines.mysql.forms import form_of
+from keylake_pipelines.mysql.catalog import catalog
 from keylake_pipelines.mysql.keys import DONE
 from keylake_pipelines.mysql.known import KnownTables, Selection
-from keylake_pipelines.mysql.literals import FROM_TEXT
 from keylake_pipelines.mysql.places import place_of
 from keylake_pipelines.mysql.rows import snapshot_rows
-from keylake_pipelines.mysql.server import Server, catalog, log_end, rows_of
+from keylake_pipelines.mysql.server import Server, log_end, rows_of
 from keylake_pipelines.mysql.snapshot import as_json, described, quoted_table
+from keylake_pipelines.mysql.values.forms import form_of
+from keylake_pipelines.mysql.values.literals import FROM_TEXT
 from keylake_pipelines.mysql.words import Name
 from keylake_pipelines.source.tables import SourceSchema
 

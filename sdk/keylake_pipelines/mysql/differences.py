@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from keylake.errors import DefinitionError
-from keylake_pipelines.mysql.forms import plain_definition, source_column
-from keylake_pipelines.mysql.server import HIDDEN_PERIOD
+from keylake_pipelines.mysql.catalog import HIDDEN_PERIOD
 from keylake_pipelines.mysql.statements import Action, Add, Alter, Change, Create, Defined, Drop, RenameColumn
+from keylake_pipelines.mysql.values.forms import plain_definition, source_column
 from keylake_pipelines.mysql.words import Name, name_of
 from keylake_pipelines.source.tables import (
     ColumnAdded,

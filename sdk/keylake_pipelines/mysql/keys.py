@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from keylake.extension import quoted
-from keylake_pipelines.mysql.forms import Form
+from keylake_pipelines.mysql.values.forms import Form
 
 BEGIN = -(2**63)
 DONE = 2**63 - 1

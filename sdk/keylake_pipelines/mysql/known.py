@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from keylake.errors import DefinitionError
+from keylake_pipelines.mysql.catalog import HIDDEN_PERIOD, CatalogTable
 from keylake_pipelines.mysql.differences import (
     Known,
     Outcome,
@@ -23,8 +24,6 @@ from keylake_pipelines.mysql.differences import (
     made,
     of_table,
 )
-from keylake_pipelines.mysql.forms import plain_definition, source_column
-from keylake_pipelines.mysql.server import HIDDEN_PERIOD, CatalogTable
 from keylake_pipelines.mysql.statements import (
     Alter,
     Create,
@@ -35,6 +34,7 @@ from keylake_pipelines.mysql.statements import (
     Statement,
     Truncate,
 )
+from keylake_pipelines.mysql.values.forms import plain_definition, source_column
 from keylake_pipelines.mysql.words import Name, name_of
 from keylake_pipelines.source.tables import (
     ColumnAdded,

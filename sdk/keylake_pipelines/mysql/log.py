@@ -9,29 +9,35 @@ decoding loses values (sets lose their order, zero years and times after 2038 ch
 
 from __future__ import annotations
 
-import logging
 import re
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from keylake.errors import DefinitionError, KeylakeError, SourceFailed
-from keylake_pipelines.mysql.cascades import Cascades, foreign_keys, may_have_triggers
-from keylake_pipelines.mysql.differences import Outcome
+from keylake_pipelines.mysql.cascades import Cascades, foreign_keys
+from keylake_pipelines.mysql.catalog import columns_with_defaults
 from keylake_pipelines.mysql.known import KnownTables
 from keylake_pipelines.mysql.maps import TableMap, WatchedTables, rows_event, table_map
-from keylake_pipelines.mysql.places import BEGINNING_OF_FILE, Gtid, place_of
-from keylake_pipelines.mysql.rows import Prepared, Rows
-from keylake_pipelines.mysql.server import (
-    Server,
-    StreamConnections,
-    columns_with_defaults,
-    other_log,
-    read_newer_statements,
+from keylake_pipelines.mysql.places import BEGINNING_OF_FILE, place_of
+from keylake_pipelines.mysql.rows import Rows
+from keylake_pipelines.mysql.server import Server, StreamConnections, other_log, read_newer_statements
+from keylake_pipelines.mysql.statements import Alter, Create, Renames, Truncate, changes_rows, statement_of
+from keylake_pipelines.mysql.transactions import (
+    BACK_TO,
+    ROLLBACK_ALTER,
+    SAVEPOINT,
+    STANDALONE,
+    START_ALTER,
+    Prepared,
+    Transaction,
+    events_that_are_read,
+    is_of_temporary_tables,
+    loading,
+    phase_of_alter,
 )
-from keylake_pipelines.mysql.statements import Alter, Create, changes_rows, statement_of
+from keylake_pipelines.mysql.unlogged import Unlogged
 from keylake_pipelines.mysql.words import Name, Xid, names_of, with_escapes, xa_of
 from keylake_pipelines.source.tables import TableChange
 
@@ -42,24 +48,10 @@ _OF_SEQUENCES = (
     *("cycle_option", "cycle_count"),
 )
 _ENDS = ("COMMIT", "ROLLBACK")
-LOG = logging.getLogger("keylake")
+_INCIDENT = 26  # an event that says that others are lost
 _HAS_CHECKSUMS, _CRC32 = "_BinLogStreamReader__use_checksum", 1
 _NO_BACKSLASH_ESCAPES = 1 << 20  # of its sql_mode
 _STRICT = 3 << 21  # for tables with transactions, and for all
-
-
-@dataclass
-class Transaction:
-    """The changes that were committed at once, and the place behind them."""
-
-    rows: Rows
-    end: int = 0
-    at: int | None = None
-    gtid: Gtid | None = None  # where no rows are read
-    before: list[TableChange] = field(default_factory=list)  # hold for its own rows
-    outcome: Outcome = field(default_factory=Outcome)
-    tables: set[Name] = field(default_factory=set[Name])  # of its rows
-    refers: bool = False  # a statement with foreign keys, or with tables that have others
 
 
 class BinaryLog:
@@ -77,6 +69,8 @@ class BinaryLog:
         self._is_first_file = True  # of those that the stream comes to
         self._maps: dict[int, TableMap | None] = {}
         self._begins = 0  # the place where the transaction begins that is being read
+        self._is_open = False  # a transaction was begun: a statement of no table does not end it
+        self._is_undecided = False  # an ALTER was announced, or taken back (binlog_alter_two_phase)
         self.begun: int | None = None  # when the file began that was read last, in seconds
         self._found: list[TableChange] = []  # in a transaction that did not end yet
         self.again: set[Name] = set()  # tables of which a changed key came without the other columns
@@ -86,7 +80,7 @@ class BinaryLog:
         self.cascades = Cascades()
         self.stale: set[Name] = set()  # tables whose rows change with those that were changed
         self._prepared: dict[Xid, Prepared] = {}
-        self._told: set[Name] = set()  # tables with statements instead of rows
+        self._unlogged = Unlogged(server, tables)
         self._with_defaults: dict[Name, frozenset[str]] = {}  # columns that have some; asked again after a statement
 
     def close(self) -> None:
@@ -101,29 +95,13 @@ class BinaryLog:
 
     def open(self, file: str, byte: int) -> None:
         from pymysqlreplication import BinLogStreamReader
-        from pymysqlreplication.event import (
-            ExecuteLoadQueryEvent,
-            FormatDescriptionEvent,
-            GtidEvent,
-            MariadbGtidEvent,
-            NotImplementedEvent,
-            QueryEvent,
-            XAPrepareEvent,
-            XidEvent,
-        )
-        from pymysqlreplication.row_event import (
-            DeleteRowsEvent,
-            PartialUpdateRowsEvent,
-            TableMapEvent,
-            UpdateRowsEvent,
-            WriteRowsEvent,
-        )
 
         read_newer_statements()
         self._maps = {}
         self._found = []
         self._begins = place_of(file, byte)
         self._is_first_file = True
+        self._is_open = self._is_undecided = False
         watched = self._watched = WatchedTables(self._decodes)
         self._stream = BinLogStreamReader(
             self._server.settings(),
@@ -138,20 +116,7 @@ class BinaryLog:
             only_schemas=watched.databases(),
             enable_logging=False,
             pymysql_wrapper=StreamConnections(),
-            only_events=[
-                DeleteRowsEvent,
-                ExecuteLoadQueryEvent,
-                FormatDescriptionEvent,
-                NotImplementedEvent,
-                PartialUpdateRowsEvent,
-                QueryEvent,
-                TableMapEvent,
-                UpdateRowsEvent,
-                WriteRowsEvent,
-                XAPrepareEvent,
-                XidEvent,
-                *([] if self._with_rows else [GtidEvent, MariadbGtidEvent]),
-            ],
+            only_events=events_that_are_read(with_gtids=not self._with_rows),
         )
 
     def when_begun(self, file: str) -> int:
@@ -168,7 +133,11 @@ class BinaryLog:
         while self._stream is not None:
             event = self._next()
             if event is None:
+                place = self._place()
                 self.close()
+                if not self._is_open and place > self._begins:  # behind events of no transaction
+                    self._begins = place
+                    yield Transaction(Rows(self._server.name), place)
                 return
             kind = type(event).__name__
             if kind == "FormatDescriptionEvent":
@@ -184,6 +153,7 @@ class BinaryLog:
                 current.end = self._place()
                 current.at = event.timestamp
                 current.before, self._found = self._found, []
+                self._is_undecided = False
                 self._begins = current.end
                 done, current = current, Transaction(Rows(self._server.name))
                 yield done
@@ -198,6 +168,7 @@ class BinaryLog:
             self.close()
             raise other_log(self._server, file)
         self.begun = seconds
+        self._is_open = False
         self._maps = {}
         self._stream.table_map.clear()
 
@@ -208,26 +179,42 @@ class BinaryLog:
         elif kind in ("WriteRowsEvent", "UpdateRowsEvent", "DeleteRowsEvent"):
             self._rows(event, kind, current)
         elif kind == "XidEvent":
-            return True
-        elif kind == "MariadbGtidEvent":
-            current.gtid = (str(event.domain_id), event.gtid_seq_no)
-        elif kind == "GtidEvent":
-            current.gtid = (event.gtid.partition(":")[0], event.gno)
+            return self._ended()
+        elif kind in ("MariadbGtidEvent", "GtidEvent"):
+            self._number_of(event, kind, current)
         elif kind == "QueryEvent":
             return self._statement(event, current)
         elif kind == "ExecuteLoadQueryEvent":
-            self._changes_unlogged(*_loading(event))
+            self.stale |= self._unlogged.by_statement(*loading(event), self.cascades)
         elif kind == "XAPrepareEvent":
             if not event.one_phase:
                 self._prepare((event.xid_format_id, event.xid_gtrid, event.xid_bqual), current)
-            return True
-        elif kind == "PartialUpdateRowsEvent":
+            return self._ended()
+        else:
+            return self._is_another(event, kind)
+        return False
+
+    def _number_of(self, event: Any, kind: str, current: Transaction) -> None:
+        """The GTID of what follows; MariaDB's also says whether that is a transaction or one statement."""
+        if kind == "GtidEvent":
+            current.gtid = (event.gtid.partition(":")[0], event.gno)
+            return
+        current.gtid = (str(event.domain_id), event.gtid_seq_no)
+        self._is_open = not event.flags & STANDALONE
+        self._is_undecided = bool(phase_of_alter(event) & (START_ALTER | ROLLBACK_ALTER))
+
+    def _is_another(self, event: Any, kind: str) -> bool:
+        """An event that has no rows which can be read; True if it stands alone."""
+        if kind == "PartialUpdateRowsEvent":
             raise SourceFailed(
                 f"The log of {self._server.name} has parts of JSON values."
                 " Run: SET GLOBAL binlog_row_value_options = '', and begin with a new snapshot:"
                 " keylake resnapshot, with the name of the pipeline."
             )
-        elif event.event_type in _COMPRESSED:
+        if event.event_type == _INCIDENT:
+            self.stale |= self._unlogged.lost()
+            return not self._is_open
+        if event.event_type in _COMPRESSED:
             raise SourceFailed(
                 f"The log of {self._server.name} is compressed. Run: SET GLOBAL log_bin_compress = OFF (MySQL:"
                 " binlog_transaction_compression), and begin with a new snapshot: keylake resnapshot, with the name of"
@@ -302,33 +289,61 @@ class BinaryLog:
 
     def _statement(self, event: Any, current: Transaction) -> bool:
         query = with_escapes(event.query) if event.sql_mode & _NO_BACKSLASH_ESCAPES else event.query
-        word = query.strip().upper()
-        if word in ("BEGIN", "START TRANSACTION") or word.startswith("SAVEPOINT"):
-            return False
-        if word in _ENDS:
-            if word == "ROLLBACK":
-                current.rows = Rows(self._server.name)
-            return True
-        if word.startswith("XA "):
-            verb, xid = xa_of(word)
-            if verb in _ENDS:
-                self._end_prepared(xid, current, commits=verb == "COMMIT")
-            return verb in _ENDS
+        ends = self._of_transactions(query.strip(), current)
+        if ends is not None:
+            return ends
         database = event.schema.decode() if isinstance(event.schema, bytes) else event.schema
         if changes_rows(query):
-            self._changes_unlogged(query, database)
+            self.stale |= self._unlogged.by_statement(query, database, self.cascades)
             return False
+        if self._is_undecided:
+            return True
         statement = statement_of(query, database)
+        if isinstance(statement, Alter | Renames | Truncate) and is_of_temporary_tables(event):
+            if isinstance(statement, Renames) and len(statement.renames) > 1:  # others may be among them
+                self.stale |= self._tables.schemas().keys() & names_of(query, database)
+            statement = None
+        if statement is None and self._is_open:
+            return False
         if statement is not None:
             self._with_defaults = {}
             is_strict = bool(event.sql_mode & _STRICT)
             current.outcome = self._tables.follow(statement, at=self._begins, is_strict=is_strict)
         if isinstance(statement, Create) and statement.selects:  # a log of rows has the columns alone, and then rows
-            self._changes_unlogged(query, database)
+            self.stale |= self._unlogged.by_statement(query, database, self.cascades)
         current.refers = bool(_OF_FOREIGN_KEYS.search(query))
         if current.refers and isinstance(statement, Alter | Create):  # by the time of the catalog they may be gone
             found = foreign_keys(statement.table, query)
             self.cascades = Cascades(tuple({*self.cascades.keys, *found}))
+        return True
+
+    def _of_transactions(self, query: str, current: Transaction) -> bool | None:
+        """A statement that begins or ends a transaction or a part of it: whether it ends it; None for another one."""
+        word = query.upper()
+        if word in ("BEGIN", "START TRANSACTION"):
+            self._is_open = True
+            return False
+        if saved := SAVEPOINT.fullmatch(query):
+            current.save(saved["name"])
+            return False
+        if back := BACK_TO.fullmatch(query):
+            if not current.roll_back_to(back["name"]):
+                self.stale |= current.tables
+            return False
+        if word in _ENDS:
+            if word == "ROLLBACK":
+                current.rows = Rows(self._server.name)
+            return self._ended()
+        if not word.startswith("XA "):
+            return None
+        verb, xid = xa_of(word)
+        self._is_open = verb == "START" or (self._is_open and verb not in _ENDS)
+        if verb in _ENDS:
+            self._end_prepared(xid, current, commits=verb == "COMMIT")
+        return verb in _ENDS
+
+    def _ended(self) -> bool:
+        self._is_open = False
         return True
 
     def _prepare(self, xid: Xid, current: Transaction) -> None:
@@ -351,31 +366,6 @@ class BinaryLog:
             self.stale |= prepared.tables
         else:
             current.rows = rows
-
-    def _changes_unlogged(self, statement: str, database: str) -> None:
-        """A session has another binlog_format than ROW: what its statement may have changed is read once more.
-
-        That are the tables that it names, and their children by foreign keys. Where it names none, a function may write
-        to any table of the database, and a trigger to any table at all.
-        """
-        names = names_of(statement, database)
-        known = self._tables.schemas().keys()
-        refused = {each.table.parts for each in self._tables.refused()}
-        found = known & names or {name for name in known if name[0] == database and not refused & names}
-        for name in names & self.cascades.parents:
-            children = self.cascades.changed(name, None) | self.cascades.changed(name, self.cascades.referenced(name))
-            found |= known & children
-        if known - found and may_have_triggers(self._server, names):
-            found |= known
-        if found - self._told:
-            self._told |= found
-            LOG.warning(
-                "The log of %s has statements instead of rows: a session has another binlog_format than ROW. After each"
-                " of them %s is read once more: the tables that it names, and those that foreign keys and triggers may"
-                " have changed. End that session; a user with the right TRIGGER sees where there are no triggers.",
-                *(self._server.name, ", ".join(sorted(".".join(name) for name in found))),
-            )
-        self.stale |= found
 
     def _rows(self, event: Any, kind: str, current: Transaction) -> None:
         described = self._maps.get(event.table_id)
@@ -417,10 +407,3 @@ class BinaryLog:
             columns = {each.lower() for each in after if before.get(each) != after[each]} & referenced
             if columns:
                 self.stale |= self.cascades.changed(table.name, frozenset(columns))
-
-
-def _loading(event: Any) -> tuple[str, str]:
-    """A statement LOAD DATA, and its database, of which mysql-replication reads what stands before them."""
-    parts: bytes = event.packet.read(event.event_size - 26)[event.status_vars_length :]
-    database, _, statement = parts.partition(b"\0")
-    return statement.decode(errors="replace"), database.decode(errors="replace")

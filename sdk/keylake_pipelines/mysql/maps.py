@@ -7,10 +7,10 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from keylake.errors import DefinitionError, SourceFailed
-from keylake_pipelines.mysql.charsets import BINARY, codec_of
-from keylake_pipelines.mysql.forms import Form
-from keylake_pipelines.mysql.images import (
+from keylake.errors import DefinitionError
+from keylake_pipelines.mysql.values.charsets import BINARY, codec_of
+from keylake_pipelines.mysql.values.forms import Form
+from keylake_pipelines.mysql.values.images import (
     LoggedColumn,
     ReadRow,
     ReadValues,
@@ -124,9 +124,10 @@ def table_map(
     name: Name = (event.schema, event.table)
     logged: Any = event.optional_metadata
     if not logged.column_name_list:
-        raise SourceFailed(
-            f"The log of {server} does not name the columns of {'.'.join(name)} at a place from before"
-            " binlog_row_metadata was FULL. Begin with a new snapshot, whose log has the names."
+        raise DefinitionError(
+            f"The log of {server} does not name the columns of {'.'.join(name)} at a place where binlog_row_metadata"
+            " was not FULL. Run: SET GLOBAL binlog_row_metadata = 'FULL', and have the table read once more: keylake"
+            " resnapshot, with the names of the pipeline and of the keyed table."
         )
     texts = iter(logged.charset_collation_list or ())
     choices = iter(logged.enum_and_set_collation_list or ())

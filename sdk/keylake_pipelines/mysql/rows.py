@@ -5,19 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from keylake_pipelines.mysql.images import ReadRow
-from keylake_pipelines.mysql.literals import text_literal
 from keylake_pipelines.mysql.maps import RowsEvent, TableMap
 from keylake_pipelines.mysql.places import version_of
-from keylake_pipelines.mysql.words import Name
+from keylake_pipelines.mysql.values.images import ReadRow
+from keylake_pipelines.mysql.values.literals import text_literal
 from keylake_pipelines.source.source import CHANGES
 
-_MOST_PREPARED = 1000  # rows of a transaction that are kept until it is committed
+_COLUMNS = ("table", "op", "row", "version", "offset", "at", "error")
 _NO_KEY = "Table {} has no primary key. Give it one, or name its key in the definition of the source."
 
 
@@ -162,8 +160,13 @@ class Rows:
         return replace(self, version=versions, offset=offsets)
 
     def extend(self, others: Rows) -> None:
-        for name in ("table", "op", "row", "version", "offset", "at", "error"):
+        for name in _COLUMNS:
             getattr(self, name).extend(getattr(others, name))
+
+    def cut(self, count: int) -> None:
+        """Keep so many rows. Versions of those that come count on: the log has bytes of what was taken back."""
+        for name in _COLUMNS:
+            del getattr(self, name)[count:]
 
     def as_arrow(self) -> pa.Table:
         seconds = pa.array(self.at, pa.timestamp("s", tz="UTC"))
@@ -188,24 +191,3 @@ def snapshot_rows(partition: str, table: str, rows: pa.Array | pa.ChunkedArray, 
         for column in CHANGES
     ]
     return pa.table(columns, schema=CHANGES)
-
-
-class Prepared:
-    """The rows and tables of a transaction that is prepared (XA), and becomes true when it is committed.
-
-    Its rows get versions of the commit, which takes few bytes of the log: where they do not suffice, the tables are
-    read once more, and rows are not kept.
-    """
-
-    def __init__(self, rows: Rows, begins: int, tables: Set[Name], again: Set[Name], stale: Set[Name]) -> None:
-        self._rows = rows if rows.images <= _MOST_PREPARED else None
-        self._begins = begins
-        self.tables = tables
-        self.again = again
-        self.stale = stale
-
-    def committed(self, begins: int, ends: int) -> Rows | None:
-        """The rows as of a commit that lies between two places of the log; None where they do not fit."""
-        if self._rows is None or version_of(begins, self._rows.images) > ends:
-            return None
-        return self._rows.moved(begins - self._begins)

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from keylake.errors import DefinitionError, KeylakeError, SourceFailed
-from keylake_pipelines.mysql.charsets import lacks, learn
-from keylake_pipelines.mysql.literals import columns_in
 from keylake_pipelines.mysql.places import BITS, file_and_byte, number_of, place_of
+from keylake_pipelines.mysql.values.charsets import lacks, learn
+from keylake_pipelines.mysql.values.literals import columns_in
 from keylake_pipelines.source.absence import SourceAway
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ _WRONG_PASSWORD = (1045, 1698)
 _NO_PRIVILEGE = (1044, 1142, 1143, 1227, 1370, 3118)
 _UNREACHABLE = (2003, 2005, 2006, 2013, 2014, 1053, 1077, 1317, 1927, 1129, 1040)
 _LOG_NOT_THERE = (1236,)
+_BYTES = 256
+_STATUS = "_read_status_vars_value_for_key"
+_FLAGS, _SQL_MODE = 0, 1  # codes of what stands in front of a statement, the first two of each
 _PRIVILEGES = "SELECT, REPLICATION SLAVE, REPLICATION CLIENT"
 
 
@@ -113,7 +116,10 @@ class Server:
                 " Run: SET GLOBAL binlog_checksum = 'CRC32', then go on."
             )
         if code in _LOG_NOT_THERE:
-            return SourceFailed(f"{self.name} cannot give its log from there: {said}.")
+            return SourceFailed(
+                f"{self.name} cannot give its log from there: {said}. It was reset, or files of it are damaged."
+                " Let keylake resnapshot, with the name of the pipeline, read all tables once more."
+            )
         if code in _UNREACHABLE or not isinstance(code, int):  # without a code: packets of a connection that broke
             return SourceAway(f"{self.name} does not answer while {doing}: {said}. Start it, or check host and port.")
         return SourceFailed(f"{self.name} has failed while {doing}: {said} (error {code}).")
@@ -244,13 +250,19 @@ def log_files(server: Server, connection: Connection[Any]) -> LogFiles:
 
 def log_end(connection: Connection[Any]) -> tuple[str, int]:
     """The file and the byte where the log ends."""
+    file, byte, *_ = log_status(connection)
+    return file, int(byte)
+
+
+def log_status(connection: Connection[Any]) -> tuple[Any, ...]:
+    """The file and the byte where the log ends, and the databases that it has, or has not."""
     import pymysql
 
     try:
-        found = rows_of(connection, "SHOW MASTER STATUS")
+        (found, *_) = rows_of(connection, "SHOW MASTER STATUS")
     except pymysql.err.ProgrammingError:  # MySQL 8.4 has another word
-        found = rows_of(connection, "SHOW BINARY LOG STATUS")
-    return found[0][0], int(found[0][1])
+        (found, *_) = rows_of(connection, "SHOW BINARY LOG STATUS")
+    return found
 
 
 def check_log(server: Server, connection: Connection[Any]) -> None:
@@ -273,8 +285,26 @@ def check_log(server: Server, connection: Connection[Any]) -> None:
         for name, (value, step) in wanted.items()
         if found[name].upper() != value
     ]
+    if "OFF" in (said.get("log_replica_updates"), said.get("log_slave_updates")) and _is_replica(server, connection):
+        wrong.append(
+            f"{server.name} is a replica, and log_replica_updates (MariaDB: log_slave_updates) is OFF, so that its log"
+            " lacks what it copies: start it with --log-replica-updates, or read the primary."
+        )
     if wrong:
         raise DefinitionError(" ".join(wrong))
+
+
+def _is_replica(server: Server, connection: Connection[Any]) -> bool:
+    """The server copies another one; False, too, where the user may not know it."""
+    import pymysql
+
+    with server.asked("asking whether it is a replica"):
+        try:
+            return bool(rows_of(connection, "SHOW REPLICA STATUS"))
+        except pymysql.err.OperationalError as error:
+            if error.args[0] not in _NO_PRIVILEGE:
+                raise
+            return False
 
 
 def check_place(server: Server, files: LogFiles, place: int) -> tuple[str, int]:
@@ -329,99 +359,3 @@ def charsets(server: Server, connection: Connection[Any]) -> dict[int, str]:
             if characters is not None and len(characters) == _BYTES:
                 learn(name, characters)
     return found
-
-
-@dataclass(frozen=True)
-class CatalogColumn:
-    """A column as the catalog has it now."""
-
-    name: str
-    definition: str
-    comment: str
-    period: bool = False  # whether it says from when or to when a row of a system-versioned table is current
-
-
-CatalogTable = tuple[tuple[CatalogColumn, ...], tuple[str, ...], str]  # columns, key, comment
-
-_BYTES = 256
-_MOST_READINGS = 10
-PERIOD = ("ROW START", "ROW END")  # by which the catalog knows columns of a period
-HIDDEN_PERIOD = ("row_start", "row_end")  # of a table whose definition names none
-_STATUS = "_read_status_vars_value_for_key"
-_FLAGS, _SQL_MODE = 0, 1  # codes of what stands in front of a statement, the first two of each
-_HIDDEN = ("information_schema", "mysql", "performance_schema", "sys")
-
-
-def catalog(server: Server, connection: Connection[Any]) -> dict[tuple[str, str], CatalogTable]:
-    """All tables of the server as they are now.
-
-    Tables may be renamed between the questions to the catalog: it is read until it says the same twice.
-    """
-    found = _catalog(server, connection)
-    for _ in range(_MOST_READINGS):
-        again = _catalog(server, connection)
-        if again == found:
-            break
-        found = again
-    return found
-
-
-def columns_with_defaults(server: Server, name: tuple[str, str]) -> frozenset[str]:
-    """The columns of a table that a row has a value in where an INSERT names none; constants are not in all logs."""
-    with server.asked("asking for defaults of columns"), closing(server.connect()) as connection:
-        rows = rows_of(
-            connection,
-            "SELECT column_name FROM information_schema.columns WHERE table_schema = %s AND table_name = %s"
-            " AND (is_nullable = 'NO' OR coalesce(column_default, 'NULL') <> 'NULL')",
-            name,
-        )
-    return frozenset(str(each) for (each,) in rows)
-
-
-def _catalog(server: Server, connection: Connection[Any]) -> dict[tuple[str, str], CatalogTable]:
-    with server.asked("asking for its tables"), closing(connection.cursor()):
-        named = rows_of(
-            connection,
-            "SELECT table_schema, table_name, table_comment, table_type FROM information_schema.tables"
-            " WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') AND table_schema NOT IN %s",
-            [_HIDDEN],
-        )
-        columns = rows_of(
-            connection,
-            "SELECT table_schema, table_name, column_name, column_type, column_comment,"
-            " generation_expression FROM information_schema.columns WHERE table_schema NOT IN %s"
-            " ORDER BY table_schema, table_name, ordinal_position",
-            [_HIDDEN],
-        )
-        keys = rows_of(
-            connection,
-            "SELECT table_schema, table_name, column_name FROM information_schema.key_column_usage"
-            " WHERE constraint_name = 'PRIMARY' AND table_schema NOT IN %s"
-            " ORDER BY table_schema, table_name, ordinal_position",
-            [_HIDDEN],
-        )
-    key: dict[tuple[str, str], list[str]] = {}
-    for database, table, column in keys:
-        key.setdefault((database, table), []).append(column)
-    found: dict[tuple[str, str], list[CatalogColumn]] = {}
-    for database, table, name, definition, comment, generated in columns:
-        period = _as_text(generated) in PERIOD
-        column = CatalogColumn(name, _as_text(definition), _as_text(comment), period)
-        found.setdefault((database, table), []).append(column)
-    for database, table, _, kind in named:
-        known = found.get((database, table), [])
-        if kind == "SYSTEM VERSIONED" and not any(column.period for column in known):
-            known += [CatalogColumn(name, "timestamp(6)", "", True) for name in HIDDEN_PERIOD]
-        known.sort(key=lambda column: column.period and column.name == key.get((database, table), [""])[-1])
-    return {
-        (database, table): (
-            tuple(found.get((database, table), ())),
-            tuple(key.get((database, table), ())),
-            _as_text(comment),
-        )
-        for database, table, comment, _ in named
-    }
-
-
-def _as_text(value: str | bytes | None) -> str:
-    return value.decode() if isinstance(value, bytes) else value or ""

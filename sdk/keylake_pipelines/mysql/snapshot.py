@@ -29,11 +29,12 @@ import pyarrow as pa
 
 from keylake.errors import KeylakeError, SourceFailed
 from keylake.extension import quoted
-from keylake_pipelines.mysql.forms import form_of
+from keylake_pipelines.mysql.catalog import PERIOD
 from keylake_pipelines.mysql.keys import BEGIN, KeyColumn, Offsets, after, up_to
-from keylake_pipelines.mysql.literals import column_literals, row_literals
 from keylake_pipelines.mysql.places import place_of
-from keylake_pipelines.mysql.server import PERIOD, Server, log_end, rows_of, values_of
+from keylake_pipelines.mysql.server import Server, log_end, rows_of, values_of
+from keylake_pipelines.mysql.values.forms import form_of
+from keylake_pipelines.mysql.values.literals import column_literals, row_literals
 from keylake_pipelines.mysql.words import Name
 from keylake_pipelines.source.absence import SourceAway
 from keylake_pipelines.source.tables import SourceColumn, SourceTable, TableReread

@@ -24,24 +24,26 @@ from typing import Any
 
 from keylake.errors import DefinitionError
 from keylake_pipelines.mysql.cascades import Cascades, cascades_of
+from keylake_pipelines.mysql.catalog import catalog, tables_without_log
 from keylake_pipelines.mysql.keys import DONE
 from keylake_pipelines.mysql.known import KnownTables, Selection
-from keylake_pipelines.mysql.log import BinaryLog, Transaction
+from keylake_pipelines.mysql.log import BinaryLog
 from keylake_pipelines.mysql.places import place_of
 from keylake_pipelines.mysql.readings import Readings
 from keylake_pipelines.mysql.rows import Rows
 from keylake_pipelines.mysql.server import (
     LogFiles,
     Server,
-    catalog,
     charsets,
     check_log,
     check_place,
     log_end,
     log_files,
+    other_log,
 )
 from keylake_pipelines.mysql.snapshot import ChunkReader, what_locks
 from keylake_pipelines.mysql.starts import Start, place_of_start
+from keylake_pipelines.mysql.transactions import Transaction
 from keylake_pipelines.mysql.words import Name, name_of
 from keylake_pipelines.source.absence import Absence, SourceAway
 from keylake_pipelines.source.source import Lag, Step
@@ -127,11 +129,16 @@ class MySqlSource:
         if found is None:
             self._place = place_of_start(self._server, control, files, self._start, lambda: self._without_rows(control))
         else:
-            check_place(self._server, files, found)
             self._place = found
             tables.remember(schemas)
-        self._log = BinaryLog(self._server, self._number, charsets(self._server, control), tables)
-        self._log.begun = positions.get(f"{self._server.name}/begun")
+        file, _ = check_place(self._server, files, self._place)
+        for name, reason in tables_without_log(self._server, control).items():
+            if name in tables.schemas():
+                tables.refuse(name, reason)
+        log = self._log = BinaryLog(self._server, self._number, charsets(self._server, control), tables)
+        log.begun = log.when_begun(file)  # also of a log that is not read yet: a later one is another
+        if positions.get(f"{self._server.name}/begun", log.begun) != log.begun:
+            raise other_log(self._server, file)
         self._ghosts = {}
         self._remember_ghosts(positions, files)
         reader = ChunkReader(self._server, self._connections, self._chunk_rows)

@@ -9,9 +9,10 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from keylake.errors import DefinitionError
-from keylake_pipelines.mysql.log import BinaryLog, Transaction
+from keylake_pipelines.mysql.log import BinaryLog
 from keylake_pipelines.mysql.places import BEGINNING_OF_FILE, GtidSet, place_of
 from keylake_pipelines.mysql.server import LogFiles, Server, rows_of
+from keylake_pipelines.mysql.transactions import Transaction
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

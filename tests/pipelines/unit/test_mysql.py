@@ -6,17 +6,17 @@ from decimal import Decimal
 import pytest
 from pyiceberg.types import BinaryType, BooleanType, DecimalType, IntegerType, LongType, StringType
 
+from keylake_pipelines.mysql.catalog import CatalogColumn
 from keylake_pipelines.mysql.differences import Outcome
-from keylake_pipelines.mysql.forms import form_of
 from keylake_pipelines.mysql.keys import BEGIN, KeyColumn, Offsets
 from keylake_pipelines.mysql.known import KnownTables, Selection
-from keylake_pipelines.mysql.literals import FROM_TEXT
 from keylake_pipelines.mysql.places import file_and_byte, place_of, version_of
-from keylake_pipelines.mysql.server import CatalogColumn
 from keylake_pipelines.mysql.statements import (
     Create,
     statement_of,
 )
+from keylake_pipelines.mysql.values.forms import form_of
+from keylake_pipelines.mysql.values.literals import FROM_TEXT
 from keylake_pipelines.source.tables import (
     ColumnAdded,
     ColumnDropped,

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from keylake_pipelines.mysql.literals import FROM_TEXT, column_literals, columns_in, row_literals
 from keylake_pipelines.mysql.rows import snapshot_rows
+from keylake_pipelines.mysql.values.literals import FROM_TEXT, column_literals, columns_in, row_literals
 
 SEED = os.environ["KEYLAKE_SEED"]
 

@@ -11,9 +11,9 @@ from datetime import date, datetime, timedelta, timezone
 import pytest
 from pymysqlreplication.constants import FIELD_TYPE as KIND
 
-from keylake_pipelines.mysql.images import LoggedColumn, columns_in, rows_reader, values_reader
 from keylake_pipelines.mysql.maps import RowsEvent, TableMap
 from keylake_pipelines.mysql.rows import Rows
+from keylake_pipelines.mysql.values.images import LoggedColumn, columns_in, rows_reader, values_reader
 
 Make = Callable[[random.Random], tuple[bytes, object]]  # a value as the log has it, and as JSON has it
 

@@ -5,9 +5,9 @@ import re
 import pytest
 from pyiceberg.types import IntegerType, StringType
 
+from keylake_pipelines.mysql.catalog import CatalogColumn
 from keylake_pipelines.mysql.differences import altered, made
 from keylake_pipelines.mysql.known import KnownTables, Selection
-from keylake_pipelines.mysql.server import CatalogColumn
 from keylake_pipelines.mysql.statements import (
     Add,
     Alter,

@@ -25,7 +25,7 @@ from itertools import groupby
 from string import Template
 from typing import Any
 
-from keylake_pipelines.mysql.forms import (
+from keylake_pipelines.mysql.values.forms import (
     BINARY,
     CHOICE,
     DATE,
@@ -44,8 +44,8 @@ from keylake_pipelines.mysql.forms import (
     bit_form,
     decimal_form,
 )
-from keylake_pipelines.mysql.json_text import json_text
-from keylake_pipelines.mysql.literals import NULL, binary_literal, groups_of_decimal, is_no_date, text_literal
+from keylake_pipelines.mysql.values.json_text import json_text
+from keylake_pipelines.mysql.values.literals import NULL, binary_literal, groups_of_decimal, is_no_date, text_literal
 
 # Functions of bytes and the place of an image in them; the last they give is the place behind it.
 ReadValues = Callable[[bytes, int], tuple[dict[str, str], int]]

@@ -15,7 +15,7 @@ from base64 import b64encode
 from decimal import Decimal
 from json.encoder import encode_basestring
 
-from keylake_pipelines.mysql.literals import decimal_text
+from keylake_pipelines.mysql.values.literals import decimal_text
 
 _SMALL_OBJECT, _LARGE_OBJECT, _SMALL_ARRAY, _LARGE_ARRAY, _LITERAL = range(5)
 _NUMBERS = {5: "<h", 6: "<H", 7: "<i", 8: "<I", 9: "<q", 10: "<Q"}
