@@ -38,7 +38,7 @@ def refused(shop: Shop, *statements: str) -> None:
         pytest.fail("the server took it")
 
 
-def test_savepoints_and_temporary_tables_within_transactions(shop: Shop) -> None:
+def test_savepoints_and_temporary_tables_within_transactions(shop: Shop, logged: MariaDb) -> None:
     """Rows that were taken back behind a savepoint are in the log where a temporary table is among them."""
     tables(shop, "s", "m", "r", "u")
     shop.run("CREATE TABLE plain (id INT PRIMARY KEY) ENGINE = MyISAM")
@@ -59,7 +59,7 @@ def test_savepoints_and_temporary_tables_within_transactions(shop: Shop) -> None
         "BEGIN",
         "SAVEPOINT a",
         "DELETE FROM m WHERE id = 1",
-        "INSERT INTO plain VALUES (7)",
+        *(() if isinstance(logged, MySql) else ("INSERT INTO plain VALUES (7)",)),  # MySQL refuses it, with GTIDs
         "ROLLBACK TO SAVEPOINT a",
         "UPDATE m SET a = 21 WHERE id = 2",
         "COMMIT",
