@@ -140,7 +140,7 @@ class KafkaClients:
         except self._package.KafkaException as error:
             if self._is_of_no_topic(error.args[0]):
                 return None
-            raise self.failure(error.args[0], "Nothing was read") from None
+            raise self._silent(f"It says: {error.args[0].str()}. Nothing was read") from None
         told = {each.name: each.value for each in settings.values() if each.value is not None}
         return Described(str(topic.topic_id), len(topic.partitions), told)
 
@@ -217,7 +217,7 @@ class KafkaClients:
     def failure(self, error: KafkaError, outcome: str) -> StoreFailed:
         """The error of a request that was not done."""
         kinds, code, said = self._package.KafkaError, error.code(), error.str()
-        if self._is_of_no_topic(error):
+        if self._is_of_no_topic(error) or (self._may_be_of_no_topic(error) and self.described() is None):
             return self.gone()
         if code in (
             kinds.TOPIC_AUTHORIZATION_FAILED, kinds.GROUP_AUTHORIZATION_FAILED, kinds.CLUSTER_AUTHORIZATION_FAILED,
@@ -246,13 +246,19 @@ class KafkaClients:
         kinds = self._package.KafkaError
         refusals = (
             kinds.TOPIC_AUTHORIZATION_FAILED, kinds.CLUSTER_AUTHORIZATION_FAILED, kinds.SASL_AUTHENTICATION_FAILED,
-            kinds._AUTHENTICATION, kinds.NOT_ENOUGH_REPLICAS,
+            kinds._AUTHENTICATION, kinds.NOT_ENOUGH_REPLICAS, kinds.INVALID_RECORD, kinds._UNKNOWN_TOPIC,
+            kinds._UNKNOWN_PARTITION,
         )  # fmt: skip
         return error.code() in refusals or self._is_of_no_topic(error)
 
     def _is_of_no_topic(self, error: KafkaError) -> bool:
+        """A broker says that there is no such topic."""
+        return bool(error.code() == self._package.KafkaError.UNKNOWN_TOPIC_OR_PART)
+
+    def _may_be_of_no_topic(self, error: KafkaError) -> bool:
+        """The client knows no such topic, which it also says while no broker answers."""
         kinds = self._package.KafkaError
-        return error.code() in (kinds.UNKNOWN_TOPIC_OR_PART, kinds._UNKNOWN_TOPIC, kinds._UNKNOWN_PARTITION)
+        return error.code() in (kinds._UNKNOWN_TOPIC, kinds._UNKNOWN_PARTITION)
 
     def _silent(self, outcome: str) -> Unavailable:
         return Unavailable(f"The {self.place} does not answer. {outcome}; try again.")
@@ -285,7 +291,7 @@ class KafkaClients:
         try:
             return future.result(LIMIT_SECONDS)
         except concurrent.futures.TimeoutError:
-            raise self._silent("It is not known what was done") from None
+            raise self._silent("Whether a topic was made or changed is not known, and no entry was lost") from None
 
 
 def _handle(of: type[Any], settings: Mapping[str, Any]) -> Any:

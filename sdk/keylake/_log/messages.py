@@ -8,8 +8,11 @@ A message is a row as a JSON object, or a list of them, by the names that column
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, get_args
 
@@ -28,6 +31,7 @@ from keylake.errors import DefinitionError, KeylakeError, StoreFailed
 from keylake.schema import Table, model_of
 
 _FORM = "form"
+_VERSION = re.compile(r"-?[0-9]{1,19}")
 _JSON, _NOTHING, _OTHER = "json", "nothing", "other"
 
 NOTHING = packed_header({_FORM: _NOTHING})
@@ -84,12 +88,15 @@ def _of_json(said: Mapping[str, Any], text: bytes, columns: Columns) -> Entry:
     spec, verb = columns.spec, said.get("verb", "update")
     if verb not in get_args(LoggedVerb):
         raise DefinitionError(f"its header verb is {verb!r}, and none of {', '.join(get_args(LoggedVerb))}.")
+    json.loads(text, parse_float=_check_number, parse_constant=_check_number)
     one, several = _models(spec)
     given = several.validate_json(text) if text.lstrip().startswith(b"[") else [one.model_validate_json(text)]
     if not given:
         return Entry(verb, said["at"], said.get("stream"), 0, {}, None, {})
     local = LocalRows.of(given, spec, "update")  # the columns that are there: a message says what it writes
-    version = said.get("version")
+    version: str | None = said.get("version")
+    if version is not None and not _VERSION.fullmatch(version):
+        raise DefinitionError(f"its header version is {version[:50]!r}, and no whole number.")
     statement = write(
         spec, TablePath(spec.name), Intention(verb, None if version is None else int(version)), local.names
     )
@@ -97,6 +104,12 @@ def _of_json(said: Mapping[str, Any], text: bytes, columns: Columns) -> Entry:
     small = SmallRows.of(local, spec, statement)
     fields = {name: (each.field_id, with_id(each)) for name, each in columns.fields.items()}
     return Entry.of_rows(small, fields, said["at"], said.get("stream"))
+
+
+def _check_number(text: str) -> None:
+    """Refuses a number that is not what it is read as: with more digits than 8 bytes have, or too large."""
+    if text.lstrip("-") in ("Infinity", "NaN") or Decimal(text) != Decimal(repr(float(text))):
+        raise ValueError(f"{text[:50]} has more digits than a number in JSON is read with; write it as text")
 
 
 def _named(spec: TableSpec, names: Sequence[str]) -> list[str]:

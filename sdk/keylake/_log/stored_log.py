@@ -155,7 +155,7 @@ def drop(store: LogStore, moved: Callable[[], int], forget_property: Callable[[]
     if left > 0 and not lost:
         store.close(is_closed=False)
         raise DefinitionError(
-            f"The log in {store.place} has {left} entries that are not in files of the table. Move them first: "
+            f"The log in {store.place} has entries that are not in files of the table: {left:,}. Move them first: "
             "table.log.move(). With drop(lost=True) they are given up."
         )
     try:

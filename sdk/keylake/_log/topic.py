@@ -37,6 +37,7 @@ _WRITE = "keylake"  # the header of a write of keylake: the log that it is for
 _CONTROL = "keylake-control"  # the header of a message that is no write
 _CLOSED_BYTES = 1  # a topic that takes no messages
 _KEEPS = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+_CHECK_SECONDS = 1.0
 _AT_ONCE = 8 << 20  # bytes that a reader gives
 _MOST_MESSAGES = 1_000
 
@@ -74,6 +75,7 @@ class Topic:
         self.facts = facts
         self._lock = ProcessLock()
         self._clients: KafkaClients | None = None
+        self._check_at = 0.0  # when the topic is looked at again
         self._next = 0  # the number behind the highest one that this process has seen
 
     @classmethod
@@ -299,13 +301,21 @@ class Topic:
     def _opened(self) -> KafkaClients:
         """The clients of this process, whose topic is the one of the log."""
         with self._lock:
-            if self._clients is None or self._clients.process != os.getpid():
+            clients = self._clients
+            if clients is not None and clients.process == os.getpid() and time.monotonic() > self._check_at:
+                found = clients.described()  # a topic that is made anew has another id
+                if found is None or found.id != self.facts.topic_id:
+                    self._clients = None
+                    raise clients.gone()
+                self._check_at = time.monotonic() + _CHECK_SECONDS
+            if clients is None or clients.process != os.getpid():
                 clients = _clients_of(self._log, self._log_id)
                 found = clients.described()
                 if found is None or found.id != self.facts.topic_id:
                     raise clients.gone()
                 self._clients = clients
-            return self._clients
+                self._check_at = time.monotonic() + _CHECK_SECONDS
+            return clients
 
     def _check_again(self) -> None:
         """Opens the topic with other clients, as a producer may be of no use after an error; one made anew is told."""

@@ -93,9 +93,9 @@ class LocalRows:
     @classmethod
     def of(cls, rows: object, spec: TableSpec, verb: str) -> LocalRows:
         """The rows, of whatever form; the verb says which columns the rows of a class carry."""
-        pandas = sys.modules.get("pandas")
-        if pandas is not None and isinstance(rows, pandas.DataFrame):
-            return _of_pandas(rows, spec)
+        frame = getattr(sys.modules.get("pandas"), "DataFrame", None)  # another thread may be importing it
+        if frame is not None and isinstance(rows, frame):
+            return _of_pandas(cast("pandas.DataFrame", rows), spec)
         if isinstance(rows, Model) or (isinstance(rows, Mapping) and not _is_of_columns(rows)):
             rows = [rows]
         elif isinstance(rows, Iterator) and not isinstance(rows, pa.RecordBatchReader):

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -42,6 +42,7 @@ class Filter:
             expression = rewrite_not(_expression(where, fields))
             _check_literals(expression, fields)
             bound = bind(Schema(*layout.fields.values()), expression, case_sensitive=False)
+            _check_members(bound, {field.field_id for field in layout.fields.values()})
         except Exception as error:  # noqa: BLE001  # the parser's errors have no common class
             raise DefinitionError(
                 f"where={where!r} is no condition on columns of {layout.spec.name}: {_first_line(error)}. "
@@ -90,6 +91,14 @@ def _expression(where: Where, fields: Mapping[str, NestedField]) -> ice.BooleanE
     if isinstance(where, str):
         return expression_of_text(where, fields)
     return expression_of(where, fields) if isinstance(where, Condition) else where
+
+
+def _check_members(expression: ice.BooleanExpression, columns: Set[int]) -> None:
+    """Refuses a condition on a member of a struct, which would be taken for the column of its name."""
+    for each in _predicates(expression):
+        field = each.term.ref().field
+        if field.field_id not in columns:
+            raise ValueError(f"{field.name!r} is a member of a struct, and columns alone are compared here")
 
 
 def _check_literals(expression: ice.BooleanExpression, fields: Mapping[str, NestedField]) -> None:

@@ -69,11 +69,17 @@ class FreshRows:
         self._lock = ProcessLock()
         self._known = LoggedEntries(0)
         self._reader = store.reader(0)
+        self._layout: Layout | None = None  # by which they were read
 
     def behind(self, layout: Layout, floor: int) -> LoggedRows:
         """The rows of all entries from a number on that are durable now."""
         columns = Columns(layout.spec, layout.fields)
         with self._lock:
+            if layout is not self._layout:
+                if self._layout is not None and layout.fields != self._layout.fields:
+                    # Messages of other producers are read by the names of columns.
+                    self._known, self._reader = LoggedEntries(floor), self.store.reader(floor)
+                self._layout = layout
             known = self._known.since(floor)
             if known is not self._known:
                 self._known = known

@@ -26,6 +26,7 @@ from keylake.local.catalogs import loaded
 from keylake.local.changes.logged import Base, EntryChanges
 from keylake.local.fresh import FreshRows, moved_before, stored_log, table_of
 from keylake.local.layout import Layout
+from keylake.local.log_property import change_log
 from keylake.local.parquet import ParquetFiles
 from keylake.local.plans import Plans
 
@@ -100,8 +101,7 @@ class LocalLog:
         table = loaded(self._plans.table, self._name)
 
         def keep(text: str) -> None:
-            with table.transaction() as transaction:
-                transaction.set_properties({LOG_PROPERTY: text})
+            change_log(self._name, table, text, lambda: loaded(table, self._name).metadata)
 
         _place(self._name, table.metadata).begin(log, keep)
         self._plans.changed_here()
@@ -128,8 +128,7 @@ class LocalLog:
             return max(before, moved_before(loaded(table, self._name).metadata, rows.source))
 
         def forget() -> None:
-            with table.transaction() as transaction:
-                transaction.remove_properties(LOG_PROPERTY)
+            change_log(self._name, table, None, lambda: loaded(table, self._name).metadata)
 
         drop(rows.store, moved, forget, lost=lost)
         self._plans.changed_here()
@@ -190,7 +189,8 @@ class LocalLog:
         """The entries behind one by its number, in their order, up to now; without `after` all that are kept.
 
         With `changes` each has the merged rows before and after it, by the law of fresh reads: a late row that loses
-        has changed nothing. They are merged upon the newest commit that has none of these entries.
+        has changed nothing. They are merged upon the newest commit that has none of these entries; where moves were
+        taken back by an undo or a rollback since, entries count as if they had not been.
 
         Raises `NothingToDo` if the table has no log, `SnapshotExpired` if the next entry is not kept any more, and
         `StoreFailed` if one is damaged.
@@ -231,7 +231,10 @@ class LocalLog:
             rows, intention, entry_of, None
         )
         if appended is None:
-            raise NothingToDo(f"The log of {self._name} was ended. Nothing was appended; write to the table.")
+            raise NothingToDo(
+                f"The log of {self._name} was ended, or somebody is about to end it. Nothing was appended; write to "
+                "the table. If table.log.state() still tells of the log, table.log.drop() ends it, or opens it again."
+            )
         number, count = appended
         return Logged(number, count, time.perf_counter() - begun_at)
 
@@ -308,7 +311,7 @@ class LocalLog:
 
     def _is_past(self, changes: EntryChanges, layout: Layout, number: int) -> bool:
         """Changes begin anew upon a later commit, where columns have changed, or many entries are kept."""
-        if changes.layout is not layout:
+        if changes.layout is not layout and changes.layout.fields != layout.fields:
             return True
         if changes.rows < _MOST_KEPT_ROWS:
             return False

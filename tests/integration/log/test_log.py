@@ -160,7 +160,7 @@ def test_a_table_has_one_log_at_a_time(
     with pytest.raises(kl.DefinitionError, match="has a log already"):
         log.begin()
     both.here.log.update({"id": 1, "a": 1})
-    with pytest.raises(kl.DefinitionError, match="1 entries that are not in files"):
+    with pytest.raises(kl.DefinitionError, match="entries that are not in files of the table: 1"):
         log.drop()
     both.here.log.update({"id": 1, "a": 2})  # it goes on
     both.table.log.move()
@@ -191,6 +191,34 @@ def test_a_log_that_is_given_up(both: Both) -> None:
     both.here.log.update({"id": 1, "a": 1})
     both.table.log.drop(lost=True)
     assert shown(both.table, fresh=True) == {}
+
+
+@pytest.mark.parametrize("by_server", [True, False])
+def test_of_two_who_begin_or_end_at_once_one_is_refused(
+    lake: kl.Lake, warehouse: Path, by_server: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one has looked at the table before the first one has changed it."""
+    table = lake.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("log"), key="id"))
+    with keylake.local.open(warehouse) as one, keylake.local.open(warehouse) as other:
+        first, second = one.table(table.name).log, other.table(table.name).log
+
+        def meanwhile(act: Callable[[], object]) -> Callable[[], range]:
+            def create(folder: Path) -> Segments:
+                monkeypatch.undo()
+                act()
+                return Segments.create(folder)
+
+            return create  # type: ignore[return-value]
+
+        begun = (table.log if by_server else first).begin
+        monkeypatch.setattr(
+            "keylake._log.stored_log.Segments.create", meanwhile(lambda: begun(kl.FileLog(str(tmp_path / "one"))))
+        )
+        with pytest.raises((kl.CommitConflict, kl.DefinitionError)):
+            second.begin(kl.FileLog(str(tmp_path / "other")))
+        assert not list(tmp_path.glob("other/*"))
+        one.table(table.name).log.update({"id": 1, "a": 1})
+        assert shown(other.table(table.name), fresh=True) == {1: (1, None)}
 
 
 def test_who_appends_while_a_log_ends_is_told(both: Both) -> None:

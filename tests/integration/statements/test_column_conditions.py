@@ -265,6 +265,13 @@ def test_conditions_that_are_refused(lake: kl.Lake, local: keylake.local.LocalLa
         "no column": (kl.col("citi") == "Oslo", "no condition on columns"),
         "a pattern": ("`the city's` like 'O_lo%'", "has the sign _"),
         "a backslash": (r"`the city's` = 'it\'s'", "has a backslash. Compare by kl.col"),
+        "a tab": ("`the city's` = 'a\tb'", "cannot be printed"),
+        "double quotes": ('"the city\'s" = 2', "begins a text in SQL"),
+        "a pattern of numbers": ("long LIKE '1%'", "LIKE is for texts"),
+        "no number": ("long = '1_0'", "no value of column 'long'"),
+        "a truth of a number": ("double = true", "no value of column 'double'"),
+        "a number of a date": ("day = 18262", "no value of column 'day'"),
+        "another spelling": ("user = 'FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF'", "no value of column 'user'"),
         "a name without its end": ("`the city's = 'Oslo'", "cannot be parsed"),
     }.values():
         with pytest.raises(kl.DefinitionError, match=words):

@@ -98,7 +98,9 @@ NO_WRITES: tuple[tuple[object, dict[str, str], str], ...] = (
     ({"id": 1, "a": 1}, {"verb": "upsert"}, "'b'"),
     ({"id": 1, "a": 1}, {"verb": "replace"}, "its header verb is 'replace'"),
     ({"id": 1, "a": 1}, {"version": "7"}, "version"),
-    ({"id": 1, "a": 1}, {"version": "seven"}, "seven"),
+    ({"id": 1, "a": 1}, {"version": "seven"}, "its header version is 'seven', and no whole number"),
+    (b'{"id": 1, "a": 9007199254740993.5}', {}, "write it as text"),
+    (b'{"id": 1, "a": NaN}', {}, "write it as text"),
     ([[1]], {}, "Input should be"),
     (7, {}, "Input should be"),
 )
