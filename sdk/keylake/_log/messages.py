@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -88,7 +89,8 @@ def _of_json(said: Mapping[str, Any], text: bytes, columns: Columns) -> Entry:
     spec, verb = columns.spec, said.get("verb", "update")
     if verb not in get_args(LoggedVerb):
         raise DefinitionError(f"its header verb is {verb!r}, and none of {', '.join(get_args(LoggedVerb))}.")
-    json.loads(text, parse_float=_check_number, parse_constant=_check_number)
+    with suppress(json.JSONDecodeError, UnicodeDecodeError):  # of which the class of the rows tells better
+        json.loads(text, parse_float=_check_number, parse_constant=_check_number)
     one, several = _models(spec)
     given = several.validate_json(text) if text.lstrip().startswith(b"[") else [one.model_validate_json(text)]
     if not given:
