@@ -8,7 +8,11 @@ import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.spec.SpecJson;
 import java.util.Map;
 import java.util.Optional;
+import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.TableOperations;
+import org.apache.iceberg.exceptions.CommitFailedException;
 
 /**
  * The log of a table: clients append writes to it, which are durable there, and move them to files
@@ -19,6 +23,8 @@ import org.apache.iceberg.Table;
  */
 public record TableLog(String id, String json) {
   public static final String PROPERTY = "keylake.log";
+
+  private static final int ATTEMPTS = 10;
 
   /** The log of a table, if it has one. */
   public static Optional<TableLog> of(Table table) {
@@ -48,14 +54,31 @@ public record TableLog(String id, String json) {
     return "log-" + id;
   }
 
-  /** Gives a table the log; one that it has already is ended first. */
+  /**
+   * Gives a table the log; one that it has already is ended first. A catalog in which a commit
+   * replaces what it has seen refuses the later one of two who begin at once.
+   */
   public void begin(Table table) {
-    if (table.properties().containsKey(PROPERTY)) {
-      throw new KeylakeException(
-          DEFINITION,
-          "%s has a log already; end it first: table.log.drop()".formatted(table.name()));
+    TableOperations operations =
+        CertainOperations.of(((HasTableOperations) table).operations(), table.name());
+    for (int attempt = 1; ; attempt++) {
+      TableMetadata base = operations.refresh();
+      if (base.properties().containsKey(PROPERTY)) {
+        throw new KeylakeException(
+            DEFINITION,
+            "%s has a log already; end it first: table.log.drop()".formatted(table.name()));
+      }
+      try {
+        operations.commit(
+            base, TableMetadata.buildFrom(base).setProperties(Map.of(PROPERTY, json)).build());
+        table.refresh();
+        return;
+      } catch (CommitFailedException e) { // another commit came first, and may be that of a log
+        if (attempt == ATTEMPTS) {
+          throw e;
+        }
+      }
     }
-    CertainOperations.of(table).updateProperties().set(PROPERTY, json).commit();
   }
 
   /** Takes the log of a table away, if it has one. */
