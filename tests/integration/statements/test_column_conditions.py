@@ -210,7 +210,7 @@ def test_random_texts(lake: kl.Lake, local: keylake.local.LocalLake, rows: list[
     """Nulls, NaN and names between backticks mean the same with a server and without one."""
     draw = random.Random(seed)
     there, here = lake.table(Wide), local.table(Wide)
-    for _ in range(40):
+    for _ in range(15):
         text = text_of(draw)
         found = there.to_arrow(["k"], where=text)["k"].to_pylist()
         assert sorted(here.read(columns=["k"], where=text).to_arrow()["k"].to_pylist()) == sorted(found), text
