@@ -96,6 +96,7 @@ def test_changes_by_random_entries(
         assert list(map(told, following)) == expected
 
 
+@pytest.mark.slow
 def test_entries_whose_rows_before_have_expired(both: Both) -> None:
     both.table.upsert([{"id": 1, "a": 1, "b": "one"}])
     both.here.log.update({"id": 1, "a": 2})
@@ -107,6 +108,7 @@ def test_entries_whose_rows_before_have_expired(both: Both) -> None:
     assert list(map(told, both.here.log.entries(0, changes=True))) == [{1: ("update", (2, "one"), (3, "one"))}]
 
 
+@pytest.mark.slow
 def test_changes_across_a_change_of_columns(both: Both) -> None:
     both.table.upsert([{"id": 1, "a": 1, "b": "one"}])
     following = both.here.log.follow(seconds=5, changes=True)

@@ -61,6 +61,7 @@ def test_rows_of_other_producers(both: Both, broker: Broker) -> None:
     assert shown(both.table) == shown(both.here) == expected
 
 
+@pytest.mark.slow
 def test_values_of_messages_have_the_types_of_the_table(
     lake: kl.Lake, local: keylake.local.LocalLake, broker: Broker
 ) -> None:
@@ -106,6 +107,7 @@ NO_WRITES: tuple[tuple[object, dict[str, str], str], ...] = (
 )
 
 
+@pytest.mark.slow
 def test_messages_that_are_no_writes_are_told_and_left_out(both: Both, broker: Broker) -> None:
     both.here.log.update({"id": 9, "a": 9})
     for number, (value, headers, why) in enumerate(NO_WRITES, 1):
@@ -123,6 +125,7 @@ def test_messages_that_are_no_writes_are_told_and_left_out(both: Both, broker: B
     assert shown(both.here, fresh=True) == shown(both.table, fresh=True) == {9: (9, None), 8: (8, None)}
 
 
+@pytest.mark.slow
 def test_transactions_of_other_producers(both: Both, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Markers of transactions have offsets, and what was aborted has some, too; readers see neither."""
     producer = Producer({"bootstrap.servers": broker.servers, "transactional.id": "t"})
@@ -171,6 +174,7 @@ def _append(warehouse: Path, name: str, key: int, count: int) -> None:
             log.update({"id": key, "a": number})
 
 
+@pytest.mark.slow
 def test_a_write_for_a_log_that_the_topic_was_before(
     lake: kl.Lake, local: keylake.local.LocalLake, broker: Broker
 ) -> None:
@@ -189,6 +193,7 @@ def test_a_write_for_a_log_that_the_topic_was_before(
     assert shown(after.table, fresh=True) == {1: (1, None)}
 
 
+@pytest.mark.slow
 def test_several_processes_append_to_a_topic(both: Both, warehouse: Path) -> None:
     """Forked ones among them, of a process that has clients of its own open."""
     both.here.log.update({"id": 0, "a": 0})

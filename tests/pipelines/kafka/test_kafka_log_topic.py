@@ -43,6 +43,7 @@ def test_topics_that_cannot_be_a_log(lake: kl.Lake, local: keylake.local.LocalLa
         table.log.begin("topic")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_made", [True, False])
 def test_a_log_in_a_topic_ends_and_begins_anew(
     lake: kl.Lake, local: keylake.local.LocalLake, broker: Broker, is_made: bool
@@ -114,6 +115,7 @@ def verbs_of_logs(both: Both, there: keylake.local.LocalTable) -> list[Callable[
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_messages_that_a_topic_has_deleted_before_they_were_moved(both: Both, broker: Broker) -> None:
     for number in range(4):
         both.here.log.update({"id": number, "a": number})
@@ -127,6 +129,7 @@ def test_messages_that_a_topic_has_deleted_before_they_were_moved(both: Both, br
     assert shown(both.table, fresh=True) == {2: (2, None), 3: (3, None)}
 
 
+@pytest.mark.slow
 def test_entries_of_a_topic_are_kept_for_a_time(lake: kl.Lake, local: keylake.local.LocalLake, broker: Broker) -> None:
     topic = fresh_name("t").replace(".", "_")
     both = made(lake, local, kl.KafkaLog(broker.servers, topic, keep=timedelta(seconds=0)))
@@ -147,6 +150,7 @@ def test_entries_of_a_topic_are_kept_for_a_time(lake: kl.Lake, local: keylake.lo
     assert len(shown(both.here, fresh=True)) == 5
 
 
+@pytest.mark.slow
 def test_an_undo_of_a_move_of_a_topic_stays(both: Both) -> None:
     both.table.upsert([{"id": 1, "a": 1, "b": "one"}])
     both.here.log.update({"id": 1, "a": 2})
