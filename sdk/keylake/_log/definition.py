@@ -84,6 +84,11 @@ def _check_keep(keep: object) -> None:
         )
 
 
+def place_of(log: KafkaLog) -> str:
+    """The topic of a log, as people are told."""
+    return f"topic {log.topic} of {log.servers}"
+
+
 def folder_of(log: FileLog, location: str, table_uuid: str) -> Path:
     """The folder of the segments of a table's log; a table has one log at a time."""
     if log.folder is not None:

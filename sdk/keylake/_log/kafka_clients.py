@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from keylake._log.definition import KafkaLog
+from keylake._log.definition import KafkaLog, place_of
 from keylake.errors import DefinitionError, StoreFailed, Unavailable, Unsupported
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class KafkaClients:
     @property
     def place(self) -> str:
         """The topic, as people are told."""
-        return f"topic {self._log.topic} of {self._log.servers}"
+        return place_of(self._log)
 
     def consumer(self, isolation: Literal["read_committed", "read_uncommitted"] = "read_committed") -> Consumer:
         """A consumer of its own, which sees what is committed unless it is to see all."""
@@ -129,20 +129,33 @@ class KafkaClients:
         )
         return None if found.offset < 0 else found.offset
 
+    def topic_id(self) -> str | None:
+        """The id that Kafka has given the topic; None where there is none."""
+        topic = self._topic()
+        return None if topic is None else str(topic.topic_id)
+
     def described(self) -> Described | None:
-        """The topic; None where there is none."""
-        admin, name = self._admin, self._log.topic
-        kinds = _admin_package()
+        """The topic with its settings; None where there is none."""
+        topic, kinds = self._topic(), _admin_package()
+        resource = kinds.ConfigResource(kinds.ConfigResource.Type.TOPIC, self._log.topic)
+        settings = None if topic is None else self._known(lambda: self._admin.describe_configs([resource]))
+        if topic is None or settings is None:
+            return None
+        told = {each.name: each.value for each in settings.values() if each.value is not None}
+        return Described(str(topic.topic_id), len(topic.partitions), told)
+
+    def _topic(self) -> Any:
+        topics = self._package.TopicCollection([self._log.topic])
+        return self._known(lambda: self._admin.describe_topics(topics))
+
+    def _known(self, request: Callable[[], Mapping[Any, Any]]) -> Any:
+        """The answer to a question about the topic; None where there is none."""
         try:
-            topic: Any = self._answer(admin.describe_topics(self._package.TopicCollection([name])))
-            resource = kinds.ConfigResource(kinds.ConfigResource.Type.TOPIC, name)
-            settings: Any = self._answer(admin.describe_configs([resource]))
+            return self._answer(request())
         except self._package.KafkaException as error:
             if self._is_of_no_topic(error.args[0]):
                 return None
             raise self._silent(f"It says: {error.args[0].str()}. Nothing was read") from None
-        told = {each.name: each.value for each in settings.values() if each.value is not None}
-        return Described(str(topic.topic_id), len(topic.partitions), told)
 
     # --------------------------------------------------------------------------------------------------- changes
 
@@ -217,7 +230,7 @@ class KafkaClients:
     def failure(self, error: KafkaError, outcome: str) -> StoreFailed:
         """The error of a request that was not done."""
         kinds, code, said = self._package.KafkaError, error.code(), error.str()
-        if self._is_of_no_topic(error) or (self._may_be_of_no_topic(error) and self.described() is None):
+        if self._is_of_no_topic(error) or (self._may_be_of_no_topic(error) and self.topic_id() is None):
             return self.gone()
         if code in (
             kinds.TOPIC_AUTHORIZATION_FAILED, kinds.GROUP_AUTHORIZATION_FAILED, kinds.CLUSTER_AUTHORIZATION_FAILED,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -102,7 +102,7 @@ def _of_json(said: Mapping[str, Any], text: bytes, columns: Columns) -> Entry:
     statement = write(
         spec, TablePath(spec.name), Intention(verb, None if version is None else int(version)), local.names
     )
-    check_writable(spec, verb, _named(spec, local.names))
+    check_writable(spec, verb, local.names)
     small = SmallRows.of(local, spec, statement)
     fields = {name: (each.field_id, with_id(each)) for name, each in columns.fields.items()}
     return Entry.of_rows(small, fields, said["at"], said.get("stream"))
@@ -112,11 +112,6 @@ def _check_number(text: str) -> None:
     """Refuses a number that is not what it is read as: with more digits than 8 bytes have, or too large."""
     if text.lstrip("-") in ("Infinity", "NaN") or Decimal(text) != Decimal(repr(float(text))):
         raise ValueError(f"{text[:50]} has more digits than a number in JSON is read with; write it as text")
-
-
-def _named(spec: TableSpec, names: Sequence[str]) -> list[str]:
-    lower = {each.lower() for each in names}
-    return [each for each in spec.column_names if each.lower() in lower]
 
 
 @lru_cache(maxsize=16)

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keylake._log.definition import KafkaLog
+from keylake._log.definition import KafkaLog, place_of
 from keylake._log.frames import LONGEST_ENTRY, Frame
 from keylake._log.kafka_clients import LIMIT_SECONDS, MOST_BYTES, Described, KafkaClients, until
 from keylake._log.locks import ProcessLock
@@ -116,7 +116,7 @@ class Topic:
     @property
     def place(self) -> str:
         """The topic, as people are told."""
-        return f"topic {self._log.topic} of {self._log.servers}"
+        return place_of(self._log)
 
     # ------------------------------------------------------------------------------------------------------ writing
 
@@ -302,19 +302,14 @@ class Topic:
         """The clients of this process, whose topic is the one of the log."""
         with self._lock:
             clients = self._clients
-            if clients is not None and clients.process == os.getpid() and time.monotonic() > self._check_at:
-                found = clients.described()  # a topic that is made anew has another id
-                if found is None or found.id != self.facts.topic_id:
+            if clients is None or clients.process != os.getpid():
+                clients, self._check_at = _clients_of(self._log, self._log_id), 0.0
+            if time.monotonic() > self._check_at:
+                if clients.topic_id() != self.facts.topic_id:  # one that is made anew has another
                     self._clients = None
                     raise clients.gone()
                 self._check_at = time.monotonic() + _CHECK_SECONDS
-            if clients is None or clients.process != os.getpid():
-                clients = _clients_of(self._log, self._log_id)
-                found = clients.described()
-                if found is None or found.id != self.facts.topic_id:
-                    raise clients.gone()
-                self._clients = clients
-                self._check_at = time.monotonic() + _CHECK_SECONDS
+            self._clients = clients
             return clients
 
     def _check_again(self) -> None:

@@ -55,13 +55,16 @@ class SmallRows:
 
 
 def check_writable(spec: TableSpec, verb: Verb, columns: Sequence[str]) -> None:
-    """An error where columns need what only the server does."""
+    """An error where columns, whose names are in any case, need what only the server does."""
     if spec.hash is not None and spec.hash not in HASHES:
         raise Unsupported(
             f"{spec.name} is bucketed by the Java class {spec.hash}, which cannot be computed here. "
             "Write through Spark: kl.connect()."
         )
-    for name in columns if verb != "delete" else ():
+    lower = {each.lower() for each in columns}
+    for name in spec.column_names if verb != "delete" else ():
+        if name.lower() not in lower:
+            continue
         reducer = spec.column(name).reducer if name in spec.value_columns else Latest()
         if not isinstance(reducer, Latest | LatestNotNull):
             raise Unsupported(

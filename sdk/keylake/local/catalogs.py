@@ -68,12 +68,17 @@ def _keeping(name: str, catalog: Catalog) -> Catalog:
         from keylake.local.sql_catalog import KeptSqlCatalog
 
         return KeptSqlCatalog(name, **catalog.properties)
-    if type(catalog).__module__ == "pyiceberg.catalog.rest":
+    if is_rest(catalog):
         from keylake.local.rest_catalog import KeptRestCatalog
 
         catalog.close()
         return KeptRestCatalog(name, **(MERGING_CLIENT | catalog.properties))
     return catalog
+
+
+def is_rest(catalog: Catalog) -> bool:
+    """A catalog is behind REST, whether its properties say so or only its address does."""
+    return any(kind.__module__ == "pyiceberg.catalog.rest" for kind in type(catalog).__mro__)
 
 
 def is_sql(catalog: Catalog) -> bool:

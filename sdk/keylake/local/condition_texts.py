@@ -92,12 +92,12 @@ class _Reading:
             return parsed if holds else ~parsed
         predicate: Any = parsed
         column = self._name(str(predicate.term.name))
+        field = self.fields.get(column.lower())
         for each in getattr(predicate, "literals", None) or (getattr(predicate, "literal", None),):
-            _check_literal(column, self.fields.get(column.lower()), getattr(each, "value", None))
+            _check_literal(column, field, getattr(each, "value", None))
         condition: Condition
         match predicate:
             case ice.StartsWith() | ice.NotStartsWith():
-                field = self.fields.get(column.lower())
                 if field is not None and not isinstance(field.field_type, StringType):
                     raise ValueError(f"LIKE is for texts, and column {column!r} is {field.field_type}")
                 return self._prefixed(column, predicate.literal, holds == isinstance(predicate, ice.StartsWith))

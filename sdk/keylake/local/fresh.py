@@ -45,18 +45,27 @@ def stored_log(metadata: TableMetadata) -> StoredLog | None:
     return None if text is None else StoredLog.from_json(text)
 
 
+def moves_of(metadata: TableMetadata, source: str) -> dict[int, tuple[int, int]]:
+    """The entries of a log that commits have brought, by snapshot: the first, and the one behind the last."""
+    said: dict[str, Any] = json.loads(metadata.properties.get(OFFSETS_PROPERTY, "{}"))
+    sources: list[str] = said.get("sources", [])
+    found: dict[int, tuple[int, int]] = {}
+    if source not in sources:
+        return found
+    place = sources.index(source)
+    for _, snapshot_id, *_, of_commit in said["commits"]:
+        for ranges in (ranges for number, ranges in of_commit if number == place):
+            parts = [part.partition("-") for part in ranges.split(",")]
+            found[snapshot_id] = int(parts[0][0]), max(int(last or first) + 1 for first, _, last in parts)
+    return found
+
+
 def moved_before(metadata: TableMetadata, source: str) -> int:
     """The number before which every entry of a log is in files, or was and has been taken back.
 
     Metadata say it of the same moment as the snapshots that are in them.
     """
-    said: dict[str, Any] = json.loads(metadata.properties.get(OFFSETS_PROPERTY, "{}"))
-    sources: list[str] = said.get("sources", [])
-    if source not in sources:
-        return 0
-    place = sources.index(source)
-    taken = (ranges for *_, of_commit in said["commits"] for number, ranges in of_commit if number == place)
-    return max((int(part.rpartition("-")[2]) + 1 for ranges in taken for part in ranges.split(",")), default=0)
+    return max((end for _, end in moves_of(metadata, source).values()), default=0)
 
 
 class FreshRows:

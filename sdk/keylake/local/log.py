@@ -101,7 +101,7 @@ class LocalLog:
         table = loaded(self._plans.table, self._name)
 
         def keep(text: str) -> None:
-            change_log(self._name, table, text, lambda: loaded(table, self._name).metadata)
+            change_log(self._name, table, text)
 
         _place(self._name, table.metadata).begin(log, keep)
         self._plans.changed_here()
@@ -128,7 +128,7 @@ class LocalLog:
             return max(before, moved_before(loaded(table, self._name).metadata, rows.source))
 
         def forget() -> None:
-            change_log(self._name, table, None, lambda: loaded(table, self._name).metadata)
+            change_log(self._name, table, None)
 
         drop(rows.store, moved, forget, lost=lost)
         self._plans.changed_here()
@@ -279,10 +279,10 @@ class LocalLog:
         while True:
             frames = reader.new()
             layout = self._plans.layout(_COLUMNS_AGE) if frames else None
+            if layout is not None and changes is not None and self._is_past(changes, layout, frames[0].number):
+                changes = self._changes_from(store, frames[0].number)
             for frame in frames:
                 assert layout is not None
-                if changes is not None and self._is_past(changes, layout, frame.number):
-                    changes = self._changes_from(store, frame.number)
                 entry = read_entry(frame.number, frame.entry, Columns(layout.spec, layout.fields))
                 changed = None if changes is None else changes.by(entry, len(frame.entry))
                 if entry.columns:

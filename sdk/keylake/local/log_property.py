@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from pyiceberg.exceptions import CommitFailedException
@@ -17,6 +16,7 @@ from pyiceberg.table.update import (
 
 from keylake._definition.names import LOG_PROPERTY
 from keylake.errors import CommitConflict, KeylakeError, OutcomeUnknown
+from keylake.local.catalogs import is_rest, loaded
 
 
 class _LogIs(ValidatableTableRequirement):
@@ -31,7 +31,7 @@ class _LogIs(ValidatableTableRequirement):
             raise CommitFailedException("the log of the table is another one by now")
 
 
-def change_log(name: str, table: IcebergTable, text: str | None, reloaded: Callable[[], TableMetadata]) -> None:
+def change_log(name: str, table: IcebergTable, text: str | None) -> None:
     """Set the property of a table as it was loaded, or take it away with None.
 
     A catalog behind REST knows no such condition: there, of two who begin at the same moment, the later one counts.
@@ -40,7 +40,7 @@ def change_log(name: str, table: IcebergTable, text: str | None, reloaded: Calla
     """
     before = table.metadata.properties.get(LOG_PROPERTY)
     requirements: list[Any] = [AssertTableUUID(uuid=table.metadata.table_uuid)]
-    if str(table.catalog.properties.get("type", "")).lower() != "rest":
+    if not is_rest(table.catalog):
         requirements.append(_LogIs(text=before))
     update: Any = (
         RemovePropertiesUpdate(removals=[LOG_PROPERTY])
@@ -56,7 +56,7 @@ def change_log(name: str, table: IcebergTable, text: str | None, reloaded: Calla
         ) from None
     except Exception as error:  # clients of catalogs raise of many kinds
         try:
-            found = reloaded().properties.get(LOG_PROPERTY)
+            found = loaded(table, name).metadata.properties.get(LOG_PROPERTY)
         except Exception:  # noqa: BLE001
             raise OutcomeUnknown(
                 f"The catalog did not say whether the log of {name} was changed, and cannot be asked: "

@@ -8,7 +8,6 @@ files of a moment that have no entry from the first one on  +  entries before th
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +16,11 @@ from pyiceberg.io import FileIO
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
-from keylake._definition.names import OFFSETS_PROPERTY
 from keylake._log.entries import Entry
 from keylake.errors import SnapshotExpired
 from keylake.local.accumulators import check_accumulator
 from keylake.local.changes.feed import COMMIT, Feed, State
-from keylake.local.fresh import LoggedEntries, LoggedRows
+from keylake.local.fresh import LoggedEntries, LoggedRows, moves_of
 from keylake.local.lookups import Lookup, Sought
 from keylake.local.parquet import ParquetFiles
 from keylake.local.plans import Plan
@@ -41,7 +39,7 @@ class Base:
 
         Raises `SnapshotExpired` where it is not kept any more.
         """
-        moves = _moves(metadata, source)
+        moves = moves_of(metadata, source)
         floor = max((end for _, end in moves.values()), default=0)
         found = each = metadata.current_snapshot()
         while each is not None:
@@ -57,19 +55,6 @@ class Base:
                 found, floor = above, begin
             each = above
         return cls(found, floor)
-
-
-def _moves(metadata: TableMetadata, source: str) -> dict[int, tuple[int, int]]:
-    """The entries that commits have brought, by snapshot: the first, and the one behind the last."""
-    said: dict[str, Any] = json.loads(metadata.properties.get(OFFSETS_PROPERTY, "{}"))
-    sources: list[str] = said.get("sources", [])
-    found: dict[int, tuple[int, int]] = {}
-    for _, snapshot_id, _, _, of_commit in said.get("commits", []):
-        for place, ranges in of_commit:
-            if sources[place] == source:
-                parts = [part.partition("-") for part in ranges.split(",")]
-                found[snapshot_id] = int(parts[0][0]), int(parts[-1][2] or parts[-1][0]) + 1
-    return found
 
 
 class EntryChanges:

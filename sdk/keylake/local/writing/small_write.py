@@ -148,8 +148,7 @@ def _statement(name: str, layout: Layout, verb: Verb, version: str | int | None,
     """The write of rows with some columns, if the table takes it here: services send the same ones again and again."""
     spec = layout.spec
     statement = write(spec, TablePath(name), Intention(verb, version), columns)
-    lower = {each.lower() for each in columns}
-    check_writable(spec, verb, [each for each in spec.column_names if each.lower() in lower])
+    check_writable(spec, verb, columns)
     return statement
 
 
