@@ -11,6 +11,18 @@ from pipelines.many_tables import few_rows_by
 from pipelines.mariadb.mysql_server import MySql
 from pipelines.mariadb.server import MariaDb
 
+# Fixtures of servers that `make test-slow` installs, and `make test` does not.
+INSTALLED = {"mariadb", "mysql", "logged", "broker", "postgres"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuses a test of such a server among those of `make test`: it would fail where nothing is installed yet."""
+    for item in items:
+        used = INSTALLED.intersection(getattr(item, "fixturenames", ()))
+        if used and not any(item.iter_markers("slow")) and not any(item.iter_markers("nightly")):
+            raise pytest.UsageError(f"{item.nodeid} uses the server {min(used)}: mark it slow")
+
 
 @pytest.fixture(scope="session")
 def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDb]:

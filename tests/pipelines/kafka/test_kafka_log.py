@@ -21,6 +21,8 @@ from keylake._log.store import Closed
 from pipelines.broker import Broker
 from pipelines.kafka.topics import KEPT, sent, topic_of
 
+pytestmark = pytest.mark.slow
+
 
 def test_writes_go_through_the_topic_to_files(both: Both) -> None:
     both.table.upsert([{"id": 1, "a": 1, "b": "one"}, {"id": 2, "a": 2, "b": "two"}])
@@ -61,7 +63,6 @@ def test_rows_of_other_producers(both: Both, broker: Broker) -> None:
     assert shown(both.table) == shown(both.here) == expected
 
 
-@pytest.mark.slow
 def test_values_of_messages_have_the_types_of_the_table(
     lake: kl.Lake, local: keylake.local.LocalLake, broker: Broker
 ) -> None:
@@ -107,7 +108,6 @@ NO_WRITES: tuple[tuple[object, dict[str, str], str], ...] = (
 )
 
 
-@pytest.mark.slow
 def test_messages_that_are_no_writes_are_told_and_left_out(both: Both, broker: Broker) -> None:
     both.here.log.update({"id": 9, "a": 9})
     for number, (value, headers, why) in enumerate(NO_WRITES, 1):
@@ -125,7 +125,6 @@ def test_messages_that_are_no_writes_are_told_and_left_out(both: Both, broker: B
     assert shown(both.here, fresh=True) == shown(both.table, fresh=True) == {9: (9, None), 8: (8, None)}
 
 
-@pytest.mark.slow
 def test_transactions_of_other_producers(both: Both, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Markers of transactions have offsets, and what was aborted has some, too; readers see neither."""
     producer = Producer({"bootstrap.servers": broker.servers, "transactional.id": "t"})
@@ -174,7 +173,6 @@ def _append(warehouse: Path, name: str, key: int, count: int) -> None:
             log.update({"id": key, "a": number})
 
 
-@pytest.mark.slow
 def test_a_write_for_a_log_that_the_topic_was_before(
     lake: kl.Lake, local: keylake.local.LocalLake, broker: Broker
 ) -> None:
@@ -193,7 +191,6 @@ def test_a_write_for_a_log_that_the_topic_was_before(
     assert shown(after.table, fresh=True) == {1: (1, None)}
 
 
-@pytest.mark.slow
 def test_several_processes_append_to_a_topic(both: Both, warehouse: Path) -> None:
     """Forked ones among them, of a process that has clients of its own open."""
     both.here.log.update({"id": 0, "a": 0})
@@ -233,7 +230,6 @@ def test_a_forked_process_has_clients_of_its_own(both: Both) -> None:
     assert set(shown(both.here, fresh=True)) == {0, 1, 2}
 
 
-@pytest.mark.slow
 def test_a_broker_that_is_killed_and_comes_back(lake: kl.Lake, local: keylake.local.LocalLake, tmp_path: Path) -> None:
     """What was acknowledged is there; what was not may be there, and the writer was told that nobody knows."""
     broker = Broker(tmp_path)

@@ -15,8 +15,9 @@ from integration.twin import fresh_name
 from pipelines.broker import Broker
 from pipelines.kafka.topics import KEPT, sent, topic_of
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_topics_that_cannot_be_a_log(lake: kl.Lake, local: keylake.local.LocalLake, broker: Broker, both: Both) -> None:
     table = lake.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("log"), key="id"))
     used = broker.topic(**KEPT)
@@ -43,7 +44,6 @@ def test_topics_that_cannot_be_a_log(lake: kl.Lake, local: keylake.local.LocalLa
         table.log.begin("topic")  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_made", [True, False])
 def test_a_log_in_a_topic_ends_and_begins_anew(
     lake: kl.Lake, local: keylake.local.LocalLake, broker: Broker, is_made: bool
@@ -86,7 +86,6 @@ def test_who_appends_while_a_log_in_a_topic_ends_is_told(both: Both, warehouse: 
         assert both.table.log.move().rows == 1
 
 
-@pytest.mark.slow
 def test_a_topic_that_is_gone_or_another_is_told_and_there_is_a_way_on(
     both: Both, warehouse: Path, broker: Broker
 ) -> None:
@@ -115,7 +114,6 @@ def verbs_of_logs(both: Both, there: keylake.local.LocalTable) -> list[Callable[
     ]  # fmt: skip
 
 
-@pytest.mark.slow
 def test_messages_that_a_topic_has_deleted_before_they_were_moved(both: Both, broker: Broker) -> None:
     for number in range(4):
         both.here.log.update({"id": number, "a": number})
@@ -129,7 +127,6 @@ def test_messages_that_a_topic_has_deleted_before_they_were_moved(both: Both, br
     assert shown(both.table, fresh=True) == {2: (2, None), 3: (3, None)}
 
 
-@pytest.mark.slow
 def test_entries_of_a_topic_are_kept_for_a_time(lake: kl.Lake, local: keylake.local.LocalLake, broker: Broker) -> None:
     topic = fresh_name("t").replace(".", "_")
     both = made(lake, local, kl.KafkaLog(broker.servers, topic, keep=timedelta(seconds=0)))
@@ -150,7 +147,6 @@ def test_entries_of_a_topic_are_kept_for_a_time(lake: kl.Lake, local: keylake.lo
     assert len(shown(both.here, fresh=True)) == 5
 
 
-@pytest.mark.slow
 def test_an_undo_of_a_move_of_a_topic_stays(both: Both) -> None:
     both.table.upsert([{"id": 1, "a": 1, "b": "one"}])
     both.here.log.update({"id": 1, "a": 2})
