@@ -25,7 +25,6 @@ import java.util.Set;
 import java.util.stream.IntStream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
-import org.apache.iceberg.FileMetadata;
 import org.junit.jupiter.api.Test;
 
 /** What settling leaves behind in the table, and what plans make of it. No file is opened here. */
@@ -59,15 +58,8 @@ class SettlingTest {
   }
 
   private static DeleteFile deletes(MemoryTable table, DataFile of) {
-    return FileMetadata.deleteFileBuilder(table.table.spec())
-        .ofPositionDeletes()
-        .withPath("00000-0-" + Settled.operation("x") + "-" + of.location() + ".parquet")
-        .withFormat("parquet")
-        .withFileSizeInBytes(10)
-        .withRecordCount(2)
-        .withPartition(of.partition())
-        .withReferencedDataFile(of.location())
-        .build();
+    String name = "00000-0-" + Settled.operation("x") + "-" + of.location() + ".parquet";
+    return table.deletions(name, of, Set.of(1, 2));
   }
 
   private static ReadPlan read(MemoryTable table, boolean isOrdered) {

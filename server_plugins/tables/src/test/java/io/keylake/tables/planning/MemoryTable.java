@@ -12,20 +12,25 @@ import io.keylake.tables.commits.Change;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.hashing.BucketHash;
 import io.keylake.tables.history.WriteSummaries;
+import io.keylake.tables.planning.SectionPlan.StoredFile;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableDefinition;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileMetadata;
 import org.apache.iceberg.Metrics;
 import org.apache.iceberg.PartitionField;
 import org.apache.iceberg.Table;
@@ -46,16 +51,21 @@ public final class MemoryTable {
   public final Table table;
   public KeyedSchema schema;
   private final Map<String, List<StoredRow>> rows;
+  private final Map<String, Set<Integer>> superseded; // positions, by the location of deletions
   private final Set<String> withoutStatistics;
   private int commits;
 
   private MemoryTable(Table table, Set<String> withoutStatistics) {
-    this(table, withoutStatistics, new HashMap<>());
+    this(table, withoutStatistics, new HashMap<>(), new HashMap<>());
   }
 
   private MemoryTable(
-      Table table, Set<String> withoutStatistics, Map<String, List<StoredRow>> rows) {
+      Table table,
+      Set<String> withoutStatistics,
+      Map<String, List<StoredRow>> rows,
+      Map<String, Set<Integer>> superseded) {
     this.rows = rows;
+    this.superseded = superseded;
     this.table = table;
     this.schema = KeyedSchema.of(table);
     this.withoutStatistics = withoutStatistics;
@@ -93,7 +103,7 @@ public final class MemoryTable {
 
   /** The same rows as another client reaches the table. */
   public MemoryTable reachedAs(Table other) {
-    return new MemoryTable(other, withoutStatistics, rows);
+    return new MemoryTable(other, withoutStatistics, rows, superseded);
   }
 
   /** Of tables with explicit versions and one bucket. */
@@ -133,6 +143,35 @@ public final class MemoryTable {
 
   public List<StoredRow> rows(String location) {
     return rows.get(location);
+  }
+
+  /** The rows of a file that are not to be left out. */
+  List<StoredRow> rows(StoredFile file) {
+    Set<Integer> out = new HashSet<>();
+    file.superseded().forEach(each -> out.addAll(superseded.get(each.location())));
+    List<StoredRow> all = rows.get(file.location());
+    return IntStream.range(0, all.size())
+        .filter(row -> !out.contains(row))
+        .mapToObj(all::get)
+        .toList();
+  }
+
+  /**
+   * The metadata of deletions by which rows of a file are superseded.
+   *
+   * @param positions of the rows
+   */
+  public DeleteFile deletions(String name, DataFile of, Set<Integer> positions) {
+    superseded.put(name, positions);
+    return FileMetadata.deleteFileBuilder(table.specs().get(of.specId()))
+        .ofPositionDeletes()
+        .withPath(name)
+        .withFormat("parquet")
+        .withFileSizeInBytes(10)
+        .withRecordCount(positions.size())
+        .withPartition(of.partition())
+        .withReferencedDataFile(of.location())
+        .build();
   }
 
   public long head() {

@@ -6,10 +6,15 @@ import io.keylake.merge.MergeLaw;
 import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.merge.StoredRow;
 import io.keylake.merge.WrittenRow;
+import io.keylake.tables.compaction.SettledBuckets.SettledBucket;
+import io.keylake.tables.compaction.Settlement;
+import io.keylake.tables.history.Settled;
 import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.planning.MemoryTable;
 import io.keylake.tables.planning.PlannedRead;
 import io.keylake.tables.planning.PlannedRead.Answer;
+import io.keylake.tables.planning.SupersededInMemory;
+import io.keylake.tables.planning.request.ReadScope;
 import io.keylake.tables.planning.request.ReadSpec;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.IOException;
@@ -26,6 +31,8 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Types.NestedField;
@@ -89,15 +96,20 @@ final class Client {
   }
 
   private DataFile file(String operation, List<StoredRow> stored) {
+    return view().file(placed("00001", operation), stored);
+  }
+
+  /** The name of a new file, which is there. */
+  private String placed(String number, String operation) {
     String name =
-        "%s/data/00000-1-%s%s-00001.parquet"
-            .formatted(table.location(), operation, UUID.randomUUID());
+        "%s/data/00000-1-%s%s-%s.parquet"
+            .formatted(table.location(), operation, UUID.randomUUID(), number);
     try (OutputStream out = table.io().newOutputFile(name).create()) {
       out.write(1);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    return view().file(name, stored);
+    return name;
   }
 
   /**
@@ -128,8 +140,35 @@ final class Client {
     return files;
   }
 
+  /** Finds the superseded rows of a bucket, and writes a file for those of each data file. */
+  SettledBucket settled(Settlement settlement) {
+    MemoryTable view = view();
+    SupersededInMemory found = new SupersededInMemory(view, settlement.plan().sections());
+    Map<String, DeleteFile> deletions = new HashMap<>();
+    for (FileScanTask input : settlement.inputs()) {
+      Set<Integer> rows = found.byFile().getOrDefault(input.file().location(), Set.of());
+      long known = input.deletes().stream().mapToLong(DeleteFile::recordCount).sum();
+      if (rows.size() != known) {
+        String name = placed("00001-deletes", Settled.operation(""));
+        deletions.put(input.file().location(), view.deletions(name, input.file(), rows));
+      }
+    }
+    return new SettledBucket(settlement, deletions, found.isUnique());
+  }
+
   List<Answer> read(Long at, Wanted wanted) {
     return answers(new PlannedRead(view(), readSpec(at, wanted)));
+  }
+
+  /** Rows in any order, so that files of which superseded rows are known need no merge. */
+  List<Answer> readUnordered(Long at) {
+    return answers(new PlannedRead(view(), readSpec(at, Wanted.ROWS).unordered()));
+  }
+
+  /** The rows that the commits after one have written, merged among themselves. */
+  List<Answer> readRange(long after, long until) {
+    ReadScope range = ReadScope.ofRange(after, until);
+    return answers(new PlannedRead(view(), readSpec(until, Wanted.HISTORY).in(range)));
   }
 
   private static List<Answer> answers(PlannedRead read) {

@@ -4,6 +4,7 @@ import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.Machine;
 import io.keylake.tables.history.RetentionPolicy;
+import io.keylake.tables.history.Settled;
 import io.keylake.tables.planning.MemoryTable;
 import io.keylake.tables.planning.PlannedRead.Answer;
 import io.keylake.tables.spec.TableDefinition;
@@ -274,11 +275,16 @@ final class Simulation {
   }
 
   static void compare(String what, Client client, long at, Wanted wanted, List<Write> state) {
-    List<Answer> expected = client.expected(state, wanted);
-    List<Answer> read = client.read(at, wanted);
+    compare(what, state, client.expected(state, wanted), client.read(at, wanted));
+    if (!Settled.of(client.table.snapshot(at)).equals(Settled.NOTHING)) {
+      List<Answer> expected = client.expected(state, Wanted.ROWS);
+      compare(what + ", settled,", state, expected, client.readUnordered(at));
+    }
+  }
+
+  static void compare(String what, List<Write> of, List<Answer> expected, List<Answer> read) {
     if (!expected.equals(read)) {
-      throw Model.broken(
-          "%s has %s, which is %s; read is %s".formatted(what, state, expected, read));
+      throw Model.broken("%s has %s, which is %s; read is %s".formatted(what, of, expected, read));
     }
   }
 

@@ -9,12 +9,16 @@ import io.keylake.tables.compaction.CompactionChange;
 import io.keylake.tables.compaction.CompactionPlan;
 import io.keylake.tables.compaction.CompactionPlanner;
 import io.keylake.tables.compaction.CompactionPolicy;
+import io.keylake.tables.compaction.SettledBuckets;
+import io.keylake.tables.compaction.SettledBuckets.SettledBucket;
+import io.keylake.tables.compaction.SettlementChange;
 import io.keylake.tables.history.Positions;
 import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.schema.ColumnChange;
 import io.keylake.tables.schema.SchemaChange;
 import io.keylake.tables.storage.Housekeeping;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import org.apache.iceberg.DataFile;
@@ -61,6 +65,20 @@ final class Upkeep {
         throw Model.broken(
             "nobody else works on %s, and its compaction gives way".formatted(branch));
       }
+    }
+  }
+
+  /** Records which rows are superseded, which commits that come meanwhile may make more of. */
+  static void settle(Simulation simulation, Client client) {
+    String branch = client.anyBranch();
+    CompactionPlan plan =
+        new CompactionPlanner(
+                client.table, branch, CompactionPolicy.SETTLE, simulation.actor().now())
+            .plan();
+    List<SettledBucket> found = plan.settlements().stream().map(client::settled).toList();
+    if (!found.isEmpty()) {
+      SettlementChange change = new SettlementChange(branch, SettledBuckets.of(plan, found));
+      simulation.change(Intent.NOTHING, () -> new Commits(client.table).make(change));
     }
   }
 
@@ -134,6 +152,27 @@ final class Upkeep {
         throw Model.broken("snapshot %d is there, and %s".formatted(at.snapshotId(), e));
       }
       throw e;
+    }
+  }
+
+  /** Reads what the commits of a range have written, whatever became of their files since. */
+  static void feed(Simulation simulation, Client client) {
+    Snapshot until = client.anySnapshot();
+    Snapshot after = until;
+    for (int back = client.random.nextInt(5); after != null && back >= 0; back--) {
+      after = after.parentId() == null ? null : client.table.snapshot(after.parentId());
+    }
+    if (until == null || after == null || isMerged(simulation, client, until)) {
+      return;
+    }
+    List<Write> written = new ArrayList<>(simulation.state(until.snapshotId()));
+    written.removeAll(simulation.state(after.snapshotId()));
+    if (written.stream().allMatch(each -> each.kind == Write.Kind.UPDATE)) {
+      Simulation.compare(
+          "the range after %d up to %d".formatted(after.snapshotId(), until.snapshotId()),
+          written,
+          client.expected(written, Wanted.HISTORY),
+          client.readRange(after.snapshotId(), until.snapshotId()));
     }
   }
 
