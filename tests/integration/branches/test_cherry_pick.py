@@ -83,6 +83,21 @@ def test_a_part_of_a_commit_is_not_its_delivery(lake: kl.Lake) -> None:
     twin.check()
 
 
+def test_a_commit_whose_key_the_branch_has_is_a_repetition(lake: kl.Lake) -> None:
+    """Of two commits with one key, made on two branches, a branch takes one."""
+    twin, side = with_side(lake)
+    side.upsert(rows(0, 3, 5), version=5, idempotency_key="delivery")
+    side.upsert(rows(5, 6, 6), version=6)
+    twin.upsert(rows(0, 3, 4), version=4, idempotency_key="delivery")
+    assert twin.table.cherry_pick_plan(side).commits == 1
+    assert side.publish().commits == 2, "of the branch, one of which main has already"
+    twin.model.upsert(rows(5, 6, 6), 6)
+    twin.check()
+    with refused(lake, twin.table.name, kl.NothingToDo, "nothing to pick"):
+        twin.table.cherry_pick(side)
+    assert twin.table.upsert(rows(0, 3, 7), version=7, idempotency_key="delivery").repeated
+
+
 def test_an_overwrite_replaces_here_what_it_replaced_there(lake: kl.Lake) -> None:
     twin, side = with_side(lake, BY_DAY, day=FIRST)
     twin.upsert(rows(0, 10, 2, day=SECOND), version=2)

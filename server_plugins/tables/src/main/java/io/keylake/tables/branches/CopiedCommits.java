@@ -39,7 +39,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Writes of one branch that are made again on another, commit by commit, with the files that they
  * have written. No file is opened: versions say what is newer. What the other branch has already is
- * left out, as its {@link Ledger} says it and, for files, its manifests.
+ * left out, as its {@link Ledger}, the idempotency keys of its commits and, for files, its
+ * manifests say it.
  *
  * @param copies oldest first
  */
@@ -115,7 +116,7 @@ record CopiedCommits(Table table, List<Copy> copies) {
     List<Copy> copies = new ArrayList<>();
     for (Snapshot commit : commits) {
       NumberSet sameAs = Ledger.sameAs(table, commit);
-      if (!ledger.has(sameAs)) {
+      if (!ledger.has(sameAs) && !Parent.hasKeyOf(commit, table, target)) {
         Copy whole = whole(table, commit, sameAs);
         Copy left = without(whole, table, ledger, copied, there);
         boolean isOnlySaid = whole.isEmpty() && commit.summary().containsKey(WriteSummary.VERB);
@@ -207,7 +208,10 @@ record CopiedCommits(Table table, List<Copy> copies) {
             if (looks) {
               check.accept(parent);
             }
-            boolean isNew = !parent.ledger().has(copy.sameAs()) && (!looks || isMissing(parent));
+            boolean isNew =
+                !parent.ledger().has(copy.sameAs())
+                    && !parent.hasKeyOf(copy.commit())
+                    && (!looks || isMissing(parent));
             if (!isNew || !parent.has(copy.commit().snapshotId())) {
               throw Attempt.stale();
             }

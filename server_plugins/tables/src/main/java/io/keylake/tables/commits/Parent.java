@@ -1,5 +1,6 @@
 package io.keylake.tables.commits;
 
+import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.HighestVersion;
 import io.keylake.tables.history.Settled;
 import io.keylake.tables.history.Watermarks;
@@ -19,6 +20,7 @@ import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.util.SnapshotUtil;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -72,6 +74,33 @@ public final class Parent {
   public @Nullable Long headOf(String other) {
     SnapshotRef ref = metadata.ref(other);
     return ref == null ? null : Long.valueOf(ref.snapshotId());
+  }
+
+  /** A commit of the branch has the idempotency key of another: that one again is a repetition. */
+  public boolean hasKeyOf(Snapshot commit) {
+    return hasKeyOf(commit, newestFirst, metadata.properties(), ledger());
+  }
+
+  /**
+   * The same of the branch as a table has it now.
+   *
+   * @param head where it stands; null for nowhere
+   */
+  public static boolean hasKeyOf(Snapshot commit, Table table, @Nullable Snapshot head) {
+    return head != null
+        && hasKeyOf(
+            commit,
+            SnapshotUtil.ancestorsOf(head.snapshotId(), table::snapshot),
+            table.properties(),
+            Ledger.of(table, head));
+  }
+
+  private static boolean hasKeyOf(
+      Snapshot commit, Iterable<Snapshot> there, Map<String, String> properties, Ledger ledger) {
+    String key = commit.summary().get(WriteSummary.IDEMPOTENCY_KEY);
+    return key != null
+        && (CommitLog.withKey(there, key).isPresent()
+            || IdempotencyKeys.first(properties, ledger, key).isPresent());
   }
 
   /** The table has a snapshot: the files of one that has expired may be deleted. */
