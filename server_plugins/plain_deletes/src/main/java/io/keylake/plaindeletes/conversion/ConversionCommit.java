@@ -41,8 +41,7 @@ record ConversionCommit(
    */
   boolean make() {
     for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
-      table.refresh();
-      if (!SnapshotUtil.isAncestorOf(table, plannedAt.snapshotId())) {
+      if (!isBelow()) {
         break; // the table was rolled back
       }
       try {
@@ -50,12 +49,22 @@ record ConversionCommit(
         return true;
       } catch (ValidationException e) {
         break;
+      } catch (IllegalArgumentException e) { // Iceberg's, of a rollback in that very moment
+        if (isBelow()) {
+          throw e;
+        }
+        break;
       } catch (CommitFailedException e) {
         // somebody else was quicker
       }
     }
     discard(); // after any other failure the files may be part of the table
     return false;
+  }
+
+  private boolean isBelow() {
+    table.refresh();
+    return SnapshotUtil.isAncestorOf(table, plannedAt.snapshotId());
   }
 
   private RowDelta delta() {

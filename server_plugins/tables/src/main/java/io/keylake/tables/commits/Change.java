@@ -35,6 +35,14 @@ public interface Change {
   }
 
   /**
+   * An attempt has met a table that the change does not fit, where Iceberg refuses an argument of
+   * its own before it asks the parts: of a snapshot that was rolled back.
+   */
+  default boolean isStale(Attempt attempt) {
+    return false;
+  }
+
+  /**
    * The error where other commits always came first.
    *
    * @return null for a change that gives way to others: it is planned anew, or not made

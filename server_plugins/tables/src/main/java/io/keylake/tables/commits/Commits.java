@@ -224,6 +224,10 @@ public final class Commits {
       discard(attempt);
       return notCommitted(change, e, isLast);
     } catch (RuntimeException e) {
+      if (e instanceof IllegalArgumentException && attempt != null && change.isStale(attempt)) {
+        discard(attempt);
+        return Result.STALE;
+      }
       if (attempt != null && attempt.isSent() && !(e instanceof CleanableFailure)) {
         if (stands(attempt)) {
           LOG.warn("A commit to {} stands, though its catalog failed", table.name(), e);

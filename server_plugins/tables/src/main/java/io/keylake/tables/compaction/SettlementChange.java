@@ -63,6 +63,11 @@ public record SettlementChange(@Nullable String branch, SettledBuckets settled) 
   }
 
   @Override
+  public boolean isStale(Attempt attempt) {
+    return !holds(attempt.parent(branch));
+  }
+
+  @Override
   public List<String> written() {
     return settled.added().stream().map(DeleteFile::location).distinct().toList();
   }
