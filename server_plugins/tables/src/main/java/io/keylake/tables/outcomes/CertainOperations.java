@@ -11,6 +11,7 @@ import org.apache.iceberg.BaseTransaction;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.TableMetadataParser;
 import org.apache.iceberg.TableOperations;
 import org.apache.iceberg.Transaction;
 import org.apache.iceberg.Transactions;
@@ -18,6 +19,8 @@ import org.apache.iceberg.exceptions.AlreadyExistsException;
 import org.apache.iceberg.exceptions.CleanableFailure;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.NoSuchTableException;
+import org.apache.iceberg.exceptions.NotFoundException;
+import org.apache.iceberg.exceptions.RuntimeIOException;
 import org.apache.iceberg.exceptions.ServiceUnavailableException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -30,8 +33,9 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>
  *   the table is as the commit wanted it      success
+ *   it was so, and others have changed it     success
  *   it is not, and the catalog refused        the refusal
- *   it is not, and others have changed it     a conflict: this commit fits it no more
+ *   it was not, and others have changed it    a conflict: this commit fits it no more
  *   it is as before                           the same commit is sent again: one of the two is taken at most
  *   it cannot be asked, or nothing helps      the outcome is told as unknown, and nothing is deleted
  * </pre>
@@ -89,7 +93,7 @@ public final class CertainOperations extends ForwardedOperations {
     RuntimeException failure = sent(base, metadata);
     while (failure != null) {
       TableMetadata now = asked(wanted, patience, failure);
-      Outcome found = now == null ? Outcome.NOTHING : wanted.in(now);
+      Outcome found = now == null ? Outcome.NOTHING : found(wanted, now);
       if (found == Outcome.EARLIER_ATTEMPT) {
         throw new CommitStands(name);
       }
@@ -107,6 +111,20 @@ public final class CertainOperations extends ForwardedOperations {
         throw unknown(wanted, failure);
       }
       failure = sent(base, metadata);
+    }
+  }
+
+  /** Others may have changed what the commit was about, after it was taken. */
+  private Outcome found(WantedState wanted, TableMetadata now) {
+    Outcome found = wanted.in(now);
+    String replaced = found == Outcome.NOTHING ? wanted.replacedFile(now) : null;
+    if (replaced == null) {
+      return found;
+    }
+    try {
+      return wanted.in(TableMetadataParser.read(io().newInputFile(replaced)));
+    } catch (NotFoundException | RuntimeIOException e) {
+      return found; // it was removed, or cannot be read now
     }
   }
 

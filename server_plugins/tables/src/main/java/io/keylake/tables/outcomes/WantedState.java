@@ -46,6 +46,24 @@ record WantedState(@Nullable TableMetadata base, TableMetadata sent) {
     return holds ? Outcome.ALL : Outcome.NOTHING;
   }
 
+  /**
+   * The file of the metadata that came upon the base, which later commits have replaced since; null
+   * where that is not known, or of no use: a commit that adds snapshots is recognized by them.
+   */
+  @Nullable String replacedFile(TableMetadata now) {
+    if (base == null || !added().isEmpty()) {
+      return null;
+    }
+    String before = null;
+    for (TableMetadata.MetadataLogEntry each : now.previousFiles()) {
+      if (before != null && before.equals(base.metadataFileLocation())) {
+        return each.file();
+      }
+      before = each.file();
+    }
+    return null;
+  }
+
   private List<Snapshot> added() {
     return sent.changes().stream()
         .filter(MetadataUpdate.AddSnapshot.class::isInstance)
