@@ -241,7 +241,7 @@ public final class Attempt {
     Map<String, String> remembered = new LinkedHashMap<>();
     Map<String, String> known = new LinkedHashMap<>(metadata().properties());
     for (Part part : parts) {
-      Ledger.Undo undo = new Ledger.Undo(part.sequenceNumber, part.ledger, numbers(part.said));
+      Ledger.Undo undo = new Ledger.Undo(part.sequenceNumber, numbers(part.said));
       for (Map<String, String> changed :
           List.of(
               CopiedFiles.with(known, part.branch, part.sequenceNumber, part.said.copied()),

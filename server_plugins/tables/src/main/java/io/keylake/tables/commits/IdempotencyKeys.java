@@ -5,7 +5,6 @@ import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.Machine;
-import io.keylake.tables.commits.Ledger.TakenBack;
 import io.keylake.tables.hashing.ShortHash;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.RetentionPolicy;
@@ -75,8 +74,6 @@ final class IdempotencyKeys {
     }
 
     private static Remembered of(JsonNode values) {
-      List<Long> undone = new ArrayList<>();
-      values.path(8).forEach(each -> undone.add(each.longValue()));
       return new Remembered(
           values.get(0).textValue(),
           values.get(1).longValue(),
@@ -86,7 +83,7 @@ final class IdempotencyKeys {
           optional(values.get(5)),
           optional(values.get(6)),
           optional(values.get(7)),
-          new TakenBack(undone));
+          TakenBack.parse(values.path(8)));
     }
 
     private static @Nullable Long optional(JsonNode value) {
@@ -98,7 +95,7 @@ final class IdempotencyKeys {
       values.addAll(Arrays.asList(hash, sequenceNumber, snapshotId, millis, verb));
       values.addAll(Arrays.asList(rows, minVersion, maxVersion));
       if (!takenBack.by().isEmpty()) {
-        values.add(takenBack.by());
+        values.add(takenBack.values());
       }
       return values;
     }

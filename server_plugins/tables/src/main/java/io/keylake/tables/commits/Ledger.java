@@ -1,8 +1,6 @@
 package io.keylake.tables.commits;
 
 import io.keylake.tables.history.WriteSummary;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.LongFunction;
@@ -33,57 +31,9 @@ public record Ledger(NumberSet commits, boolean isWhole) {
   /**
    * A commit that takes others back.
    *
-   * @param ledger of its branch before it
    * @param of the numbers of the commits that it takes back; none for a commit of another kind
    */
-  record Undo(long number, Ledger ledger, NumberSet of) {}
-
-  /**
-   * The commits that have taken the writes of a commit back, and those that have brought them back.
-   *
-   * @param by numbers of the commits that took them back, and with a minus of those that brought
-   *     them back, oldest first
-   */
-  record TakenBack(List<Long> by) {
-    static final TakenBack NEVER = new TakenBack(List.of());
-
-    TakenBack {
-      by = List.copyOf(by);
-    }
-
-    /** The writes are taken back on a branch. */
-    boolean isOn(Ledger ledger) {
-      boolean isTaken = false;
-      for (long each : by) {
-        if (ledger.has(Math.abs(each))) {
-          isTaken = each > 0;
-        }
-      }
-      return isTaken;
-    }
-
-    /**
-     * The same after an undo.
-     *
-     * @param sequenceNumber of the commit whose writes these are
-     */
-    TakenBack after(Undo undo, long sequenceNumber) {
-      if (undo.of().contains(sequenceNumber)) {
-        return with(undo.number());
-      }
-      long last = 0;
-      for (long each : by) {
-        last = undo.ledger().has(Math.abs(each)) ? each : last; // another branch may undo it, too
-      }
-      return undo.of().contains(Math.abs(last)) ? with(-Long.signum(last) * undo.number()) : this;
-    }
-
-    private TakenBack with(long number) {
-      List<Long> all = new ArrayList<>(by);
-      all.add(number);
-      return new TakenBack(all);
-    }
-  }
+  record Undo(long number, NumberSet of) {}
 
   /** The ledger of a branch that stands at a snapshot; null for a branch without one. */
   public static Ledger of(Table table, @Nullable Snapshot head) {

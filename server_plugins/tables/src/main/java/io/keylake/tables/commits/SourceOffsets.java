@@ -8,7 +8,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.Machine;
-import io.keylake.tables.commits.Ledger.TakenBack;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.OffsetRanges;
 import io.keylake.tables.history.OffsetRanges.Range;
@@ -121,8 +120,6 @@ public final class SourceOffsets {
     node.path(SOURCES).forEach(each -> names.add(each.textValue()));
     List<Taken> commits = new ArrayList<>();
     for (JsonNode each : node.path(COMMITS)) {
-      List<Long> by = new ArrayList<>();
-      each.get(3).forEach(number -> by.add(number.longValue()));
       SortedMap<String, NumberSet> bySource = new TreeMap<>();
       each.get(4)
           .forEach(
@@ -135,7 +132,7 @@ public final class SourceOffsets {
               each.get(0).longValue(),
               each.get(1).longValue(),
               each.get(2).longValue(),
-              new TakenBack(by),
+              TakenBack.parse(each.get(3)),
               bySource));
     }
     return new SourceOffsets(commits);
@@ -156,7 +153,7 @@ public final class SourceOffsets {
               each.sequenceNumber(),
               each.snapshotId(),
               each.millis(),
-              each.takenBack().by(),
+              each.takenBack().values(),
               ranges));
     }
     return Map.of(PROPERTY, SpecJson.write(Map.of(SOURCES, names, COMMITS, written)));

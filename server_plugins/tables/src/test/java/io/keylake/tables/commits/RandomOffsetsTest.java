@@ -33,6 +33,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class RandomOffsetsTest {
   private static final List<String> SOURCES = List.of("a", "b");
   private static final int STEPS = 120;
+  private static final long NOT_YET = -1;
 
   private final Table table = MemoryTables.partitioned().loadTable(MemoryTables.NAME);
   private final Map<Long, State> states = new HashMap<>();
@@ -41,25 +42,36 @@ class RandomOffsetsTest {
   /** For a write or its copy, the write; an undo is itself. */
   private final Map<Long, Long> writes = new HashMap<>();
 
-  private final Map<Long, Long> undos = new HashMap<>();
+  private final Set<Long> undos = new HashSet<>();
+
+  /** An undo of a write, or of an earlier undo. */
+  private record Undo(long id, long of) {}
 
   /**
    * What a snapshot has.
    *
-   * @param undone the writes that are taken back
-   * @param flippedBy for a write the last undo of it, or of its undo
+   * @param undos oldest first
    */
-  private record State(Set<Long> writes, Set<Long> undone, Map<Long, Long> flippedBy) {
+  private record State(Set<Long> writes, List<Undo> undos) {
     State copy() {
-      return new State(new HashSet<>(writes), new HashSet<>(undone), new HashMap<>(flippedBy));
+      return new State(new HashSet<>(writes), new ArrayList<>(undos));
+    }
+
+    /** The writes and undos that are taken back, by undos that are not taken back themselves. */
+    Set<Long> undone() {
+      Set<Long> undone = new HashSet<>();
+      for (int i = undos.size() - 1; i >= 0; i--) {
+        if (!undone.contains(undos.get(i).id())) {
+          undone.add(undos.get(i).of());
+        }
+      }
+      return undone;
     }
   }
 
   private State state(String branch) {
     Long head = new CommitLog(table, branch).headId();
-    return head == null
-        ? new State(new HashSet<>(), new HashSet<>(), new HashMap<>())
-        : states.get(head).copy();
+    return head == null ? new State(new HashSet<>(), new ArrayList<>()) : states.get(head).copy();
   }
 
   /**
@@ -67,9 +79,10 @@ class RandomOffsetsTest {
    */
   private BitSet taken(State state, String source) {
     BitSet taken = new BitSet();
+    Set<Long> undone = state.undone();
     for (long write : state.writes()) {
       Range range = delivered.get(write).bySource().get(source);
-      if (range != null && !state.undone().contains(write)) {
+      if (range != null && !undone.contains(write)) {
         BitSet more = new BitSet();
         more.set((int) range.from(), (int) range.until());
         if (taken.intersects(more)) {
@@ -190,29 +203,19 @@ class RandomOffsetsTest {
     }
     long commit = commits.get(random.nextInt(commits.size()));
     State state = state(branch);
-    Long write = writes.get(commit);
-    Set<Long> flipped = new HashSet<>();
-    if (write != null && !state.undone().contains(write)) {
-      flipped.add(write);
-    } else if (undos.containsKey(commit)) {
-      long of = undos.get(commit);
-      state.flippedBy().forEach((each, by) -> flipped.addAll(by == of ? Set.of(each) : Set.of()));
-    } else {
+    Long of = undos.contains(commit) ? Long.valueOf(commit) : writes.get(commit);
+    if (of == null) {
       return;
     }
     Change undo = LedgerChanges.undo(branch, commit);
-    for (long each : flipped) {
-      if (!state.undone().remove(each)) {
-        state.undone().add(each);
-      }
-    }
+    state.undos().add(new Undo(NOT_YET, of));
     if (hasSomeTwice(state)) {
       assertRefused(Kind.COMMIT_CONFLICT, undo);
       return;
     }
     long id = new Commits(table).make(undo).lastSnapshotId();
-    undos.put(id, id);
-    flipped.forEach(each -> state.flippedBy().put(each, id));
+    undos.add(id);
+    state.undos().set(state.undos().size() - 1, new Undo(id, of));
     refresh(branch, state);
   }
 
