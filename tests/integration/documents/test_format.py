@@ -21,6 +21,14 @@ def test_properties_of_summaries_and_tables() -> None:
     assert not sorted(wanted - {name.rstrip(".") for name in named})
 
 
+def test_names_of_the_reader_without_a_server_are_those_of_the_server() -> None:
+    sources = "".join(path.read_text() for path in (ROOT / "server_plugins").rglob("src/main/**/*.java"))
+    in_java = set(re.findall(r'"(keylake\.[a-z_.-]+)"', sources))
+    known = {*names.OF_SUMMARIES, *names.KNOWN, names.FILE, names.KEY_FILTERS}
+    prefixes = {name for name in known if name.endswith(".") and any(each.startswith(name) for each in in_java)}
+    assert sorted(known - in_java - prefixes) == []
+
+
 def test_members_of_the_spec() -> None:
     for member in PropertyForm.model_fields:
         assert f"`{member}`" in PAGE, member
