@@ -65,12 +65,12 @@ test-slow: environment build .build/classes.jsa clients flink kafka mariadb post
 coverage: environment build .build/jacoco
 	rm -f .build/coverage*
 	JAVA_TOOL_OPTIONS="$(COVERED).build/coverage-junit.exec" $(MAVEN) test
-	JAVA_TOOL_OPTIONS="$(COVERED).build/coverage-server.exec" COVERAGE_FILE=.build/coverage \
-	    $(PYTEST) -m $(QUICK) --cov=keylake --cov=keylake_pipelines --cov-report=json:.build/coverage.json
-	$(JACOCO_REPORT) .build/coverage-junit.exec --csv .build/coverage-junit.csv $(patsubst %,--classfiles %,$(JAVA_CLASSES))
-	$(JACOCO_REPORT) .build/coverage-server.exec --csv .build/coverage-server.csv \
-	    $(patsubst %,--classfiles %,$(wildcard $(JARS)/keylake-*.jar))
-	$(BIN)/python tests/coverage_of_rooms.py .build/coverage-junit.csv .build/coverage-server.csv .build/coverage.json
+	status=0; JAVA_TOOL_OPTIONS="$(COVERED).build/coverage-server.exec" COVERAGE_FILE=.build/coverage $(PYTEST) -m $(QUICK) \
+	    --cov=keylake --cov=keylake_pipelines --cov-report=json:.build/coverage.json || status=$$?; \
+	  $(JACOCO_REPORT) .build/coverage-junit.exec --csv .build/coverage-junit.csv $(patsubst %,--classfiles %,$(JAVA_CLASSES)); \
+	  $(JACOCO_REPORT) .build/coverage-server.exec --csv .build/coverage-server.csv \
+	    $(patsubst %,--classfiles %,$(wildcard $(JARS)/keylake-*.jar)); \
+	  $(BIN)/python tests/coverage_of_rooms.py .build/coverage-junit.csv .build/coverage-server.csv .build/coverage.json; exit $$status
 
 ## make nightly    all of what the slow tests have some of: shapes and seeds of random runs, releases
 .PHONY: nightly
