@@ -88,7 +88,8 @@ def test_a_commit_whose_key_the_branch_has_is_a_repetition(lake: kl.Lake) -> Non
     twin, side = with_side(lake)
     side.upsert(rows(0, 3, 5), version=5, idempotency_key="delivery")
     side.upsert(rows(5, 6, 6), version=6)
-    twin.upsert(rows(0, 3, 4), version=4, idempotency_key="delivery")
+    twin.table.upsert(rows(0, 3, 4), version=4, idempotency_key="delivery")
+    twin.model.upsert(rows(0, 3, 4), 4)
     assert twin.table.cherry_pick_plan(side).commits == 1
     assert side.publish().commits == 2, "of the branch, one of which main has already"
     twin.model.upsert(rows(5, 6, 6), 6)
