@@ -13,6 +13,8 @@ import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,6 +24,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class JsonEncoding implements Encoding {
   private static final int MOST_SCHEMAS = 64;
+  private static final String TRAILING = "it is no JSON: it goes on behind its value";
+  private static final Pattern TWICE = Pattern.compile("Duplicate field '(.*)' for");
   private static final String PLACE =
       " \\((?:start marker|for \\w+ starting) at \\[Source.*"; // none is shown
 
@@ -29,6 +33,7 @@ public final class JsonEncoding implements Encoding {
       JsonMapper.builder(new JsonFactory())
           .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
           .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+          .enable(DeserializationFeature.FAIL_ON_READING_DUP_TREE_KEY)
           .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
           .build();
 
@@ -56,7 +61,8 @@ public final class JsonEncoding implements Encoding {
       }
       return new Document(value, null);
     } catch (MismatchedInputException e) {
-      throw new BadMessage("it is no JSON: it goes on behind its value");
+      Matcher twice = TWICE.matcher(e.getOriginalMessage());
+      throw new BadMessage(twice.find() ? "it has '%s' twice".formatted(twice.group(1)) : TRAILING);
     } catch (IOException e) {
       String why =
           e instanceof com.fasterxml.jackson.core.JacksonException said
@@ -101,10 +107,16 @@ public final class JsonEncoding implements Encoding {
         } else if (name.equals("schema") && value == JsonToken.VALUE_NULL) {
           hasNone = true;
         } else if (name.equals("payload")) {
+          if (payload != null) {
+            throw new BadMessage("it has 'payload' twice");
+          }
           payload = INSIDE.readTree(parser);
         } else {
           return null;
         }
+      }
+      if (parser.nextToken() != null) {
+        throw new BadMessage(TRAILING);
       }
     }
     if (payload == null || (conversion == null && !(hasNone && payload.isObject()))) {

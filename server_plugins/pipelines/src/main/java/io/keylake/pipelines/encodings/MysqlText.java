@@ -13,7 +13,8 @@ import java.util.regex.Pattern;
 public final class MysqlText {
   private static final JsonNodeFactory JSON = JsonNodeFactory.instance;
   private static final Pattern TYPE =
-      Pattern.compile("([a-z]+)\\s*(?:\\((\\d+)\\s*(?:,\\s*(\\d+)\\s*)?\\))?.*", Pattern.DOTALL);
+      Pattern.compile(
+          "([a-z]+)\\s*(?:\\((\\d{1,9})\\s*(?:,\\s*(\\d{1,9})\\s*)?\\))?.*", Pattern.DOTALL);
   private static final String ZERO_DATE = "0000-00-00";
 
   private MysqlText() {}
@@ -36,8 +37,9 @@ public final class MysqlText {
         int precision = parts.group(2) == null ? 10 : Integer.parseInt(parts.group(2));
         int scale = parts.group(3) == null ? 0 : Integer.parseInt(parts.group(3));
         // More digits than Iceberg has stay text.
-        yield Conversion.none(
-            precision > 38 ? ValueType.STRING : ValueType.decimal(precision, scale));
+        boolean isReadable = parts.group(2) != null || text.indexOf('(') < 0;
+        boolean fits = isReadable && precision > 0 && precision <= 38 && scale <= precision;
+        yield Conversion.none(fits ? ValueType.decimal(precision, scale) : ValueType.STRING);
       }
       case "date" -> new Conversion(ValueType.of("date"), MysqlText::moment);
       // Of a timestamp, too: its text has no zone, but is in that of Canal's session.

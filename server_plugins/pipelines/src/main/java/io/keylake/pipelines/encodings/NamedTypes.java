@@ -25,6 +25,7 @@ import org.jspecify.annotations.Nullable;
 final class NamedTypes {
   private static final JsonNodeFactory JSON = JsonNodeFactory.instance;
   private static final int MOST_DIGITS = 38;
+  private static final int MOST_SCALE = 20_000; // PostgreSQL has 16,383
   private static final long NANOS = 1_000_000_000L;
   private static final long NANOS_OF_A_DAY = 86_400 * NANOS;
   private static final long NANOS_OF_A_MICRO = 1_000;
@@ -107,7 +108,11 @@ final class NamedTypes {
     return new Conversion(
         ValueType.STRING,
         value -> {
-          long nanos = unit.toNanos(whole(value));
+          long number = whole(value);
+          long nanos = unit.toNanos(number);
+          if (unit.convert(nanos, TimeUnit.NANOSECONDS) != number) { // it is at its limit
+            throw new BadMessage("%d is no time in %s".formatted(number, unit));
+          }
           // MySQL's TIME is a span, which has a sign and more than 24 hours.
           return JSON.textNode(
               nanos < 0 || nanos >= NANOS_OF_A_DAY
@@ -118,14 +123,21 @@ final class NamedTypes {
 
   /** Bytes of a whole number, the most important one first, as digits with a point. */
   static Conversion decimals(int precision, int scale) {
+    // Oracle has scales below zero, of hundreds and thousands, and above the precision.
+    long digits = scale < 0 ? (long) precision - scale : Math.max(precision, scale);
+    boolean fits = precision > 0 && digits <= MOST_DIGITS;
     return new Conversion(
-        precision > MOST_DIGITS ? ValueType.STRING : ValueType.decimal(precision, scale),
+        fits ? ValueType.decimal((int) digits, Math.max(scale, 0)) : ValueType.STRING,
         value -> digits(bytes(value), scale));
   }
 
   static JsonNode digits(byte[] unscaled, int scale) throws BadMessage {
     if (unscaled.length == 0) {
       throw new BadMessage("a decimal has no bytes");
+    }
+    if (Math.abs((long) scale) > MOST_SCALE) {
+      throw new BadMessage(
+          "a decimal has the scale %d, and the limit is %d".formatted(scale, MOST_SCALE));
     }
     return JSON.textNode(new BigDecimal(new BigInteger(unscaled), scale).toPlainString());
   }
@@ -144,7 +156,10 @@ final class NamedTypes {
         ValueType.BINARY,
         value -> {
           JsonNode wkb = value.get("wkb");
-          return wkb == null ? JSON.nullNode() : wkb;
+          if (wkb == null) {
+            throw new BadMessage("%s is no geometry with 'wkb'".formatted(value));
+          }
+          return wkb;
         });
   }
 

@@ -9,6 +9,8 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.keylake.tables.KeylakeException;
+import java.nio.file.NoSuchFileException;
+import java.security.GeneralSecurityException;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -20,6 +22,7 @@ import java.util.function.Function;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
 import java.util.stream.Collectors;
+import javax.security.auth.login.LoginException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ListOffsetsOptions;
 import org.apache.kafka.clients.admin.ListOffsetsResult;
@@ -27,6 +30,7 @@ import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.errors.AuthenticationException;
 import org.apache.kafka.common.errors.AuthorizationException;
@@ -41,6 +45,9 @@ final class Brokers {
   private static final Map<String, Object> LIMITS =
       Map.of("request.timeout.ms", "10000", "default.api.timeout.ms", "20000");
 
+  /** The end of the year 9999: producers send times in other units. */
+  private static final long MOST_MILLIS = 253_402_300_799_999L;
+
   private Brokers() {}
 
   /**
@@ -49,7 +56,10 @@ final class Brokers {
    * @param latest behind the last message that a reader may see
    * @param at of the first message that is not older than the time asked for; the latest where
    *     there is none, null where no time was asked for
-   * @param newest the time of the newest message; null where there is none
+   * @param newest the time of the newest message; null where there is none that a calendar has
+   * @param topicId of the topic, which another one of its name has not; null where brokers have
+   *     none
+   * @param written behind the last message, also where a transaction holds it back
    */
   record Offsets(
       String topic,
@@ -57,7 +67,9 @@ final class Brokers {
       long earliest,
       long latest,
       @Nullable Long at,
-      @Nullable Instant newest) {}
+      @Nullable Instant newest,
+      @Nullable String topicId,
+      long written) {}
 
   /**
    * @param topics names with commas between; used if there is no pattern
@@ -70,7 +82,12 @@ final class Brokers {
     String where = String.valueOf(all.get(SERVERS));
     try (Admin admin = Admin.create(all)) {
       List<String> names = pattern == null ? named(topics) : matching(admin, pattern);
-      return offsets(admin, names, at);
+      boolean seesAll = "read_uncommitted".equals(all.get("isolation.level"));
+      return offsets(
+          admin,
+          names,
+          at,
+          seesAll ? IsolationLevel.READ_UNCOMMITTED : IsolationLevel.READ_COMMITTED);
     } catch (NoClassDefFoundError e) {
       throw new KeylakeException(
           UNSUPPORTED,
@@ -89,7 +106,12 @@ final class Brokers {
    * The error that a cause means: a wrong topic or setting, which does not pass by itself, or
    * brokers that do not answer.
    */
-  static KeylakeException meant(Throwable cause, String where) {
+  static KeylakeException meant(Throwable said, String where) {
+    Throwable cause = said;
+    while (!isMeant(cause) && cause.getCause() != null) {
+      cause = cause.getCause();
+    }
+    cause = isMeant(cause) ? cause : said;
     if (cause instanceof UnknownTopicOrPartitionException) {
       return new KeylakeException(
           NOT_FOUND,
@@ -99,6 +121,9 @@ final class Brokers {
     boolean refuses =
         cause instanceof AuthenticationException
             || cause instanceof AuthorizationException
+            || cause instanceof LoginException
+            || cause instanceof GeneralSecurityException
+            || cause instanceof NoSuchFileException
             || cause instanceof ConfigException && !isUnresolved(cause);
     return refuses
         ? new KeylakeException(
@@ -109,6 +134,16 @@ final class Brokers {
             UNAVAILABLE,
             "Kafka at %s does not answer: %s; check the addresses, the security settings, and that the brokers run"
                 .formatted(where, cause.getMessage()));
+  }
+
+  private static boolean isMeant(Throwable cause) {
+    return cause instanceof UnknownTopicOrPartitionException
+        || cause instanceof AuthenticationException
+        || cause instanceof AuthorizationException
+        || cause instanceof ConfigException
+        || cause instanceof LoginException
+        || cause instanceof GeneralSecurityException
+        || cause instanceof NoSuchFileException;
   }
 
   /** Names of hosts that nobody knows now may be known later. */
@@ -161,24 +196,35 @@ final class Brokers {
     }
   }
 
-  private static List<Offsets> offsets(Admin admin, List<String> topics, @Nullable Long at)
+  /**
+   * @param seen which messages a reader may see
+   */
+  private static List<Offsets> offsets(
+      Admin admin, List<String> topics, @Nullable Long at, IsolationLevel seen)
       throws ExecutionException, InterruptedException {
     List<TopicPartition> partitions = new ArrayList<>();
+    Map<String, String> ids = new HashMap<>();
     admin
         .describeTopics(topics)
         .allTopicNames()
         .get()
         .forEach(
-            (topic, described) ->
-                described
-                    .partitions()
-                    .forEach(each -> partitions.add(new TopicPartition(topic, each.partition()))));
+            (topic, described) -> {
+              if (!described.topicId().equals(Uuid.ZERO_UUID)) {
+                ids.put(topic, described.topicId().toString());
+              }
+              described
+                  .partitions()
+                  .forEach(each -> partitions.add(new TopicPartition(topic, each.partition())));
+            });
     // All are asked for before the first is waited for.
-    ListOffsetsResult earliest = ask(admin, partitions, OffsetSpec.earliest());
-    ListOffsetsResult latest = ask(admin, partitions, OffsetSpec.latest());
-    ListOffsetsResult newest = ask(admin, partitions, OffsetSpec.maxTimestamp());
+    ListOffsetsResult earliest = ask(admin, partitions, OffsetSpec.earliest(), seen);
+    ListOffsetsResult latest = ask(admin, partitions, OffsetSpec.latest(), seen);
+    ListOffsetsResult written =
+        ask(admin, partitions, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED);
+    ListOffsetsResult newest = ask(admin, partitions, OffsetSpec.maxTimestamp(), seen);
     ListOffsetsResult since =
-        at == null ? null : ask(admin, partitions, OffsetSpec.forTimestamp(at));
+        at == null ? null : ask(admin, partitions, OffsetSpec.forTimestamp(at), seen);
     List<Offsets> found = new ArrayList<>();
     for (TopicPartition each : partitions) {
       long end = latest.partitionResult(each).get().offset();
@@ -190,24 +236,26 @@ final class Brokers {
               earliest.partitionResult(each).get().offset(),
               end,
               from != null && from < 0 ? (Long) end : from,
-              newest(newest, each)));
+              newest(newest, each),
+              ids.get(each.topic()),
+              written.partitionResult(each).get().offset()));
     }
     found.sort(java.util.Comparator.comparing(Offsets::topic).thenComparingInt(Offsets::partition));
     return found;
   }
 
   private static ListOffsetsResult ask(
-      Admin admin, List<TopicPartition> partitions, OffsetSpec which) {
+      Admin admin, List<TopicPartition> partitions, OffsetSpec which, IsolationLevel seen) {
     return admin.listOffsets(
         partitions.stream().collect(Collectors.toMap(Function.identity(), each -> which)),
-        new ListOffsetsOptions(IsolationLevel.READ_COMMITTED));
+        new ListOffsetsOptions(seen));
   }
 
   private static @Nullable Instant newest(ListOffsetsResult asked, TopicPartition partition)
       throws ExecutionException, InterruptedException {
     try {
       long millis = asked.partitionResult(partition).get().timestamp();
-      return millis < 0 ? null : Instant.ofEpochMilli(millis);
+      return millis < 0 || millis > MOST_MILLIS ? null : Instant.ofEpochMilli(millis);
     } catch (ExecutionException e) {
       if (e.getCause() instanceof UnsupportedVersionException) { // of brokers before Kafka 3.0
         return null;

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,6 +22,9 @@ import org.jspecify.annotations.Nullable;
 final class Canal implements Envelope {
   private static final int MILLIS = 1000;
   private static final int MOST_TYPES = 10_000;
+
+  /** The types of statements after which rows are gone, or have another table. */
+  private static final Set<String> TAKEN_AWAY = Set.of("TRUNCATE", "ERASE", "RENAME");
 
   private final Keys keys;
   private final Map<String, Conversion> conversions = new HashMap<>();
@@ -37,7 +41,11 @@ final class Canal implements Envelope {
     }
     String type = value.text("type");
     if (value.value().path("isDdl").asBoolean()) {
-      Statements.check(value.value().path("sql").asText());
+      String statement = value.value().path("sql").asText();
+      if (TAKEN_AWAY.contains(type)) {
+        throw Statements.told(statement.isBlank() ? type : statement);
+      }
+      Statements.check(statement);
       return List.of();
     }
     String table = value.text("database") + "." + value.text("table");

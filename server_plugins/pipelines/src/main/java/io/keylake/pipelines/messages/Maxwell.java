@@ -31,10 +31,12 @@ final class Maxwell implements Envelope {
     }
     String type = value.text("type");
     switch (type) {
+      case "table-alter":
+        checkIsNotRenamed(value.value());
+        return List.of();
       case "bootstrap-start",
       "bootstrap-complete",
       "table-create",
-      "table-alter",
       "database-create",
       "database-alter":
         return List.of();
@@ -67,6 +69,18 @@ final class Maxwell implements Envelope {
     }
     String op = type.equals("update") ? "u" : type.equals("insert") ? "c" : "r";
     return List.of(new Row(table, op, row, key, none, at));
+  }
+
+  /** The definition after a change names the table that it has become. */
+  private static void checkIsNotRenamed(JsonNode change) throws BadMessage {
+    JsonNode now = change.path("def");
+    for (String name : List.of("database", "table")) {
+      String after = now.path(name).asText("");
+      if (!after.isEmpty() && !after.equals(change.path(name).asText(after))) {
+        throw Statements.told(
+            change.path("sql").asText("alter table ... rename to " + now.path("table").asText()));
+      }
+    }
   }
 
   private List<String> key(String table, Message message) throws BadMessage {

@@ -91,6 +91,12 @@ public final class MessageReader {
     } catch (JsonProcessingException e) {
       return List.of(
           refused(value, "its rows cannot be written as JSON: " + e.getOriginalMessage()));
+    } catch (RuntimeException e) { // one message that nobody has thought of does not end all others
+      String why = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
+      return List.of(
+          refused(
+              value == null ? key : value,
+              "it cannot be read: %s %s".formatted(e.getClass().getSimpleName(), why).strip()));
     }
   }
 

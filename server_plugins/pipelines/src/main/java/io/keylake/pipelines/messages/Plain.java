@@ -56,6 +56,11 @@ final class Plain implements Envelope {
       }
       return object;
     }
+    if (found.isBinary()) {
+      throw new BadMessage(
+          "it has no value, and the bytes of its key, %s as base64, are no text; send keys as JSON or as text"
+              .formatted(found.asText()));
+    }
     if (key.size() != 1 || found.isContainerNode() || found.isNull()) {
       throw new BadMessage(
           "it has no value, and its key %s is no object of the columns of a key %s"

@@ -9,19 +9,47 @@ import java.util.regex.Pattern;
  * have another table, are told.
  */
 final class Statements {
+  /** What is no part of a statement, and names and texts that could be taken for words of it. */
+  private static final Pattern PARTS =
+      Pattern.compile(
+          "(?:/\\*(?!M?!).*?\\*/|--[^\\n]*|#[^\\n]*)"
+              + "|(?:/\\*M?!\\d*|\\*/)"
+              + "|(`(?:[^`]++|``)*+`|\"(?:[^\"]++|\"\")*+\"|\\[[^\\]]*\\])"
+              + "|('(?:[^'\\\\]++|''|\\\\.)*+')",
+          Pattern.DOTALL);
+
+  private static final int NAME = 1;
+  private static final int TEXT = 2;
+
   private static final Pattern TOLD =
       Pattern.compile(
-          "^\\s*(truncate|drop\\s+(table|database|schema)|rename\\s+table"
-              + "|alter\\s+table\\s+\\S+\\s+rename\\s+(to|as)\\b)",
-          Pattern.CASE_INSENSITIVE);
+          "^\\s*(truncate\\b"
+              + "|drop\\s+(table|database|schema)\\b"
+              + "|rename\\s+tables?\\b"
+              + "|create\\s+or\\s+replace\\s+table\\b"
+              + "|alter\\b.*\\btable\\b.*\\brename\\s+(?!column\\b|index\\b|key\\b|constraint\\b|partition\\b)"
+              + "|alter\\b.*\\btable\\b.*\\b(truncate|drop|exchange|convert|detach)\\s+partition\\b)",
+          Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
 
   private Statements() {}
 
   static void check(String statement) throws BadMessage {
-    if (TOLD.matcher(statement).find()) {
-      throw new BadMessage(
-          "the source ran the statement '%s', which is not followed: rows of the table are still there; change it by hand"
-              .formatted(statement.strip()));
+    if (TOLD.matcher(words(statement)).find()) {
+      throw told(statement);
     }
+  }
+
+  static BadMessage told(String statement) {
+    return new BadMessage(
+        "the source ran the statement '%s', which is not followed: rows of the table are still there; change it by hand"
+            .formatted(statement.strip()));
+  }
+
+  /** A statement without comments, whose names and texts are no words. */
+  private static String words(String statement) {
+    return PARTS
+        .matcher(statement)
+        .replaceAll(
+            found -> found.group(NAME) != null ? "x" : found.group(TEXT) != null ? "''" : " ");
   }
 }
