@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.Machine;
+import io.keylake.tables.commits.Ledger.TakenBack;
 import io.keylake.tables.hashing.ShortHash;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.RetentionPolicy;

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.Machine;
+import io.keylake.tables.commits.Ledger.TakenBack;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.OffsetRanges;
 import io.keylake.tables.history.OffsetRanges.Range;
