@@ -116,15 +116,23 @@ def _check_column_name(name: str) -> None:
 def _check_distinct(names: Sequence[str], what: str) -> None:
     seen: dict[str, str] = {}
     for name in names:
-        if name.lower() not in seen:
-            seen[name.lower()] = name
-        elif seen[name.lower()] == name:
+        other = seen.setdefault(_folded(name), name)
+        if other == name and names.count(name) > 1:
             raise DefinitionError(f"{what} {name!r} is there twice. Keep one, or rename one.")
-        else:
+        if other != name:
             raise DefinitionError(
-                f"{what} {name!r} differs only in case from {seen[name.lower()]!r}; "
-                "Spark cannot tell them apart. Rename one."
+                f"{what} {name!r} differs only in case from {other!r}; Spark cannot tell them apart. Rename one."
             )
+
+
+def _folded(name: str) -> str:
+    """A name as Spark compares it, letter by letter: some alphabets have several of one case.
+
+    >>> _folded("Id"), _folded("\u0130d"), _folded("\u017fum")
+    ('id', 'id', 'sum')
+    """
+    upper = (each if len(each.upper()) > 1 else each.upper() for each in name)
+    return "".join(each.lower()[0] for each in upper)
 
 
 def _check_type(type_: IcebergType, where: str) -> None:
