@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -90,6 +91,13 @@ class Broker:
         new = NewTopic(name, num_partitions=partitions, replication_factor=1, config=settings)
         self._done(self._admin.create_topics([new]))
         return name
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete a topic; it is gone when this returns."""
+        self._done(self._admin.delete_topics([topic]))
+        until = time.monotonic() + LIMIT_SECONDS
+        while topic in self._admin.list_topics(timeout=LIMIT_SECONDS).topics and time.monotonic() < until:
+            time.sleep(0.05)
 
     def add_partitions(self, topic: str, total: int) -> None:
         self._done(self._admin.create_partitions([NewPartitions(topic, total)]))

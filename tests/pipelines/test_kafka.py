@@ -53,7 +53,8 @@ def test_rows_and_columns(lake: kl.Lake, broker: Broker) -> None:
     source.begin({})
     first = source.poll(4, 0.0)
     assert first[0].rows is None
-    assert first[0].ends == {f"{topic}-0": 0, f"{topic}-1": 0}
+    begun = {partition: at for partition, at in first[0].ends.items() if " " not in partition}
+    assert begun == {f"{topic}-0": 0, f"{topic}-1": 0}
     created = first[1].changes[0]
     assert isinstance(created, TableCreated)
     assert {each.name: each.type for each in created.schema.columns} == {

@@ -57,6 +57,16 @@ def unmatched(pipeline: Pipeline, tables: Sequence[SourceTable]) -> tuple[str, .
     return (*found, *keys)
 
 
+def shared(pipeline: Pipeline, tables: Sequence[SourceTable]) -> dict[str, tuple[SourceTable, ...]]:
+    """The keyed tables that rows of several source tables go to by their names alone, and no route says so."""
+    found: dict[str, tuple[SourceTable, ...]] = {}
+    for table in tables:
+        if not any(pattern(each.source_table).matches(table) for each in pipeline.route):
+            [target] = route(pipeline, table)
+            found[target] = (*found.get(target, ()), table)
+    return {target: of for target, of in found.items() if len(of) > 1}
+
+
 def _sink_table(rule: Route, table: SourceTable) -> str:
     if rule.replace_symbol:
         return rule.sink_table.replace(rule.replace_symbol, table.parts[-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,6 +51,9 @@ class Topics:
             raise DefinitionError(f"start={self.start} has no time zone. {_PLACES}")
         if self.lost not in ("refuse", "skip"):
             raise DefinitionError(f"lost={self.lost!r} is unknown. Use 'refuse' or 'skip'.")
+        level = self.client_settings["isolation.level"]
+        if level not in ("read_committed", "read_uncommitted"):
+            raise DefinitionError(f"isolation.level is {level!r}. Use 'read_committed' or 'read_uncommitted'.")
         if taken := [name for name in self.settings if name.removeprefix("kafka.") in _RESERVED]:
             raise DefinitionError(f"The setting {taken[0]!r} is set by the source itself. Take it out of settings.")
 
@@ -83,6 +87,8 @@ class PartitionOffsets:
     latest: int
     at: int | None = None  # the first message that is not older than the time of a start
     newest: datetime | None = None
+    topic_id: str | None = None  # which another topic of the name has not
+    written: int = 0  # behind the last message, also where an open transaction holds it back
 
     @property
     def name(self) -> str:
@@ -115,6 +121,43 @@ class Stretch:
     def name(self) -> str:
         """The partition's name."""
         return f"{self.topic}-{self.number}"
+
+
+@dataclass
+class MessageSizes:
+    """The bytes of messages that were read, by which a poll takes as many as fit into memory.
+
+    >>> sizes = MessageSizes()
+    >>> few = sizes.most(100_000)
+    >>> sizes.read(500, 500 * 600_000)
+    >>> few, sizes.most(100_000)
+    (500, 111)
+    """
+
+    _of_one: float | None = None  # of the larger ones of late
+
+    def most(self, wanted: int) -> int:
+        """The number of messages that a poll may read; the first one reads few."""
+        fit = _FIRST if self._of_one is None else int(_MOST_BYTES // max(1.0, self._of_one))
+        return min(wanted, max(1, fit))
+
+    def read(self, messages: int, size: int) -> None:
+        """Count messages that were read, and their bytes."""
+        if messages:
+            self._of_one = max(size / messages, (self._of_one or 0.0) / 2)
+
+
+_FIRST = 500
+_MOST_BYTES = 64 << 20
+
+
+def topic_number(topic_id: str) -> int:
+    """The id of a topic as a number, as positions are.
+
+    >>> topic_number("abc") == topic_number("abc") != topic_number("abd")
+    True
+    """
+    return int.from_bytes(hashlib.sha256(topic_id.encode()).digest()[:7], "big")
 
 
 def planned(there: Iterable[PartitionOffsets], at: Mapping[str, int], most: int) -> tuple[Stretch, ...]:
@@ -161,6 +204,20 @@ def lost(each: PartitionOffsets, at: int) -> str | None:
         return (
             f"Messages {at} to {each.earliest - 1} of partition {each.name} were deleted before they were read: "
             f"the broker has those from {each.earliest} on"
+        )
+    return None
+
+
+def replaced(each: PartitionOffsets, at: int, known: int | None) -> str | None:
+    """A sentence about a topic that is not the one that was read up to `at`, by its id where that is `known`; or None.
+
+    >>> replaced(PartitionOffsets("orders", 0, 0, 5), 10, None)
+    'Partition orders-0 was read up to offset 10, and the broker has messages up to 5 only: its topic was created anew, or a broker lost what it had'
+    """  # noqa: E501
+    if known is not None and each.topic_id is not None and topic_number(each.topic_id) != known:
+        return (
+            f"Partition {each.name} was read up to offset {at}, and its topic was created anew since then: the broker "
+            f"has other messages {each.earliest} to {each.latest}"
         )
     if at > each.latest:
         return (

@@ -12,6 +12,7 @@ Where columns are found from rows, the job that decodes them brings both here.
 from __future__ import annotations
 
 import json
+import logging
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +26,17 @@ from keylake.errors import KeylakeError, SourceFailed, Unavailable
 from keylake.extension import Call, literal
 from keylake_pipelines.kafka.columns import FoundTables
 from keylake_pipelines.kafka.messages import MessageFormat
-from keylake_pipelines.kafka.offsets import PartitionOffsets, Stretch, Topics, as_option, lost, planned
+from keylake_pipelines.kafka.offsets import (
+    MessageSizes,
+    PartitionOffsets,
+    Stretch,
+    Topics,
+    as_option,
+    lost,
+    planned,
+    replaced,
+    topic_number,
+)
 from keylake_pipelines.source.absence import SourceAway
 from keylake_pipelines.source.members import rewritten
 from keylake_pipelines.source.source import CHANGES, Lag, Step
@@ -40,12 +51,22 @@ _PAUSE_SECONDS = 0.25
 _MESSAGES_OF_A_TASK = 25_000  # a batch of one large partition is work for all cores, too
 # What Spark says of brokers that have gone while it reads.
 _NO_ANSWER = re.compile(
-    r"kafka\.common\.errors\.(?:Timeout|Disconnect|Network|\w*NotAvailable|NotLeader)\w*|Cannot fetch record for offset"
+    r"(?:kafka\.common\.errors\.|\()(?:Timeout|Disconnect|Network|\w*NotAvailable|NotLeader)\w*"
+    r"|Timeout of \d+ms expired|Cannot fetch record for offset"
 )
+# A broker that starts again answers within this; one whose topic was deleted is asked about it no longer.
+_LIMITS = {"kafka.default.api.timeout.ms": "20000", "kafka.request.timeout.ms": "10000"}
 _OWN = ("partition", "offset")  # columns that a message has, and not its changes
 # A partition without rows, whose offsets are times at which rows told of columns: what one run told, no other tells at
 # the same offset.
 _TOLD = "columns"
+_BEGUN = "topics begun"  # the first look, from which on other partitions are new
+_ID = "topic "  # before the name of a topic, whose id it is
+
+
+_ANOTHER_TOPIC = "Send to a topic of another name, from a new snapshot on, and read that."
+
+LOG = logging.getLogger("keylake")
 
 
 class KafkaSource:
@@ -71,13 +92,27 @@ class KafkaSource:
         self._declared = None if schemas is None else tuple(schemas)
         self._found = FoundTables()
         self._at: dict[str, int] = {}
+        self._ids: dict[str, int] = {}  # of topics
+        self._has_begun = False
         self._told_at = 0
         self._topics_there: frozenset[str] | None = None  # at the last look
+        self._replaced: dict[str, str] = {}  # a sentence about each topic that is another one now
+        self._held: dict[str, int] = {}  # the end of partitions at the last look, where a transaction is open
+        self._told_of: frozenset[str] = frozenset()  # partitions of which a warning told
+        self._sizes = MessageSizes()
+
+    @property
+    def rereads(self) -> bool:
+        """Topics have what came."""
+        return False
 
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         """Go on at these offsets, by partition, and with these tables: columns are what they were, or wider."""
         self._found = FoundTables.of(schemas)
-        self._at = {partition: offset for partition, offset in positions.items() if partition != _TOLD}
+        self._ids = {name.removeprefix(_ID): at for name, at in positions.items() if name.startswith(_ID)}
+        self._at = {name: at for name, at in positions.items() if name != _TOLD and " " not in name}
+        self._has_begun = bool(positions)
+        self._replaced = {}
 
     def reread(self, table: SourceTable) -> bool:  # noqa: ARG002
         """The source reads no topic once more: the rows that were read are all that there are."""
@@ -93,7 +128,7 @@ class KafkaSource:
         while True:
             there = self._offsets()
             steps = (*self._begun(there), *self._skipped(there))
-            stretches = planned(there, self._at, most_rows)
+            stretches = planned(self._readable(there), self._at, self._sizes.most(most_rows))
             if stretches:
                 try:
                     return (*steps, *self._steps(stretches))
@@ -109,10 +144,15 @@ class KafkaSource:
         """Kafka is told nothing."""
 
     def missing(self) -> str | None:
-        """A sentence that names the topics that are not there; they may come later."""
+        """A sentence that names the topics that are not there, which may come later, and those that are others now."""
         if self._topics_there is None:
             return None
+        others = " ".join(f"{said}. {_ANOTHER_TOPIC}" for said in self._replaced.values())
+        return " ".join(filter(None, (self._unmet(), others))) or None
+
+    def _unmet(self) -> str | None:
         topics = self._topics
+        assert self._topics_there is not None
         names = [f"topic {name!r}" for name in topics.names if name not in self._topics_there]
         if topics.pattern is not None and not self._topics_there:
             names = [f"topic of the pattern {topics.pattern!r}"]
@@ -129,8 +169,28 @@ class KafkaSource:
             there = self._offsets()
         except SourceAway:  # the next poll tells it
             return Lag(None, "rows")
+        there = self._readable(there)
         behind = sum(max(0, each.latest - self._at.get(each.name, each.earliest)) for each in there)
-        return Lag(behind, "rows", newest=max((each.newest for each in there if each.newest), default=None))
+        newest = max((each.newest for each in there if each.newest), default=None)
+        return Lag(behind, "rows", newest=newest, waits=self._waits(there))
+
+    def _waits(self, there: Sequence[PartitionOffsets]) -> str | None:
+        """A sentence about an open transaction that holds back what is behind it, at two looks at one place."""
+        held = [each for each in there if each.written > each.latest == self._at.get(each.name)]
+        before, self._held = self._held, {each.name: each.latest for each in held}
+        still = [each for each in held if before.get(each.name) == each.latest]
+        if not still:
+            return None
+        first = still[0]
+        said = (
+            f"A transaction that is open holds back {first.written - first.latest} messages of partition {first.name} "
+            f"from offset {first.latest} on: they are read when its producer ends it, or the broker does "
+            "(transaction.timeout.ms)."
+        )
+        if not before.keys() & self._told_of:
+            LOG.warning("%s", said)
+        self._told_of = frozenset(each.name for each in still)
+        return said
 
     def close(self) -> None:
         """The source keeps nothing open."""
@@ -139,14 +199,13 @@ class KafkaSource:
 
     def _offsets(self) -> tuple[PartitionOffsets, ...]:
         start = self._topics.start
-        has_begun = bool(self._at)
         call = Call.of(
             "kafka_offsets",
             None,
             settings=json.dumps(self._topics.client_settings),
             topics=None,
             pattern=self._topics.any_of_them,
-            at=int(start.timestamp() * 1000) if isinstance(start, datetime) and not has_begun else None,
+            at=int(start.timestamp() * 1000) if isinstance(start, datetime) and not self._has_begun else None,
         )
         try:
             rows = self._session.call(call).to_pylist()
@@ -154,7 +213,16 @@ class KafkaSource:
             raise SourceAway(str(error)) from None
         self._topics_there = frozenset(row["topic"] for row in rows)
         return tuple(
-            PartitionOffsets(row["topic"], row["partition"], row["earliest"], row["latest"], row["at"], row["newest"])
+            PartitionOffsets(
+                row["topic"],
+                row["partition"],
+                row["earliest"],
+                row["latest"],
+                row["at"],
+                row["newest"],
+                row["topic_id"],
+                row["written"],
+            )
             for row in rows
         )
 
@@ -163,25 +231,44 @@ class KafkaSource:
 
         Where others have positions already, a partition was added since then, and all of it is new.
         """
-        is_first = not self._at
         new = {
-            each.name: each.begin(self._topics.start) if is_first else each.earliest
+            each.name: each.earliest if self._has_begun else each.begin(self._topics.start)
             for each in there
             if each.name not in self._at
         }
+        ids = {
+            each.topic: topic_number(each.topic_id) for each in there if each.topic_id and each.topic not in self._ids
+        }
+        told = {**new, **{_ID + topic: number for topic, number in ids.items()}}
+        if not self._has_begun:
+            told[_BEGUN] = 1
         self._at.update(new)
-        if new:
-            yield Step(None, new)
+        self._ids.update(ids)
+        self._has_begun = True
+        if told:
+            yield Step(None, told)
+
+    def _readable(self, there: Sequence[PartitionOffsets]) -> tuple[PartitionOffsets, ...]:
+        """The partitions of topics that are those which were read before."""
+        return tuple(each for each in there if each.topic not in self._replaced)
 
     def _skipped(self, there: Sequence[PartitionOffsets]) -> Iterator[Step]:
-        """Refuses to go on where messages are lost, or goes on behind them with a row that says so."""
+        """Refuses to go on where messages are lost, or goes on behind them with a row that says so.
+
+        Of a topic that was created anew tables would take no message: they have taken its offsets. It alone is left
+        out, and a source that has no other topic ends.
+        """
         for each in there:
+            what = replaced(each, self._at[each.name], self._ids.get(each.topic))
+            if what is not None:
+                self._replaced.setdefault(each.topic, what)
+        if there and not self._readable(there):
+            raise SourceFailed(f"{next(iter(self._replaced.values()))}. {_ANOTHER_TOPIC}")
+        for each in self._readable(there):
             at = self._at[each.name]
             what = lost(each, at)
             if what is None:
                 continue
-            if at > each.latest:  # tables have taken its offsets: of a new topic with this name, they would take none
-                raise SourceFailed(f"{what}. Send to a topic of another name, from a new snapshot on, and read that.")
             if self._topics.lost == "refuse":
                 raise SourceFailed(
                     f"{what}. Go on behind them with lost: skip in the source (from offset {each.earliest}); what they "
@@ -211,13 +298,14 @@ class KafkaSource:
         if self._declared is None and (changes := self._told(whole)):
             self._told_at = max(self._told_at + 1, int(time.time() * 1000))
             yield Step(None, {_TOLD: self._told_at}, changes)
+        self._sizes.read(sum(each.end - each.begin for each in stretches), whole.nbytes)
         self._at.update(ends)
         yield Step(rewritten(whole.select(CHANGES.names).cast(CHANGES), self._found.rewriting), ends)
 
     def _decoded(self, stretches: Sequence[Stretch]) -> DataFrame:
         """The columns of `CHANGES`, and `found`."""
         reader = self._session.spark.read.format("kafka").options(
-            **{f"kafka.{name}": value for name, value in self._topics.client_settings.items()},
+            **_LIMITS | {f"kafka.{name}": value for name, value in self._topics.client_settings.items()},
             assign=json.dumps(_numbers(stretches)),
             startingOffsets=as_option(stretches, end=False),
             endingOffsets=as_option(stretches, end=True),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from keylake.errors import TableNotFound
 from keylake.extension import session_of
 from keylake_pipelines.definition.pipeline import Pipeline
-from keylake_pipelines.definition.routes import unmatched
-from keylake_pipelines.definition.sources import MySql, Postgres
+from keylake_pipelines.definition.routes import shared, unmatched
+from keylake_pipelines.definition.sources import Kafka, MySql, Postgres
 from keylake_pipelines.files.source import FilesSource
 from keylake_pipelines.kafka.source import KafkaSource
 from keylake_pipelines.pipeline.opening import looked_at, opened_source
@@ -154,11 +154,18 @@ def planned(pipeline: Pipeline, lake: Lake) -> tuple[TablePlan, ...]:
 
 
 def notice_of(pipeline: Pipeline, tables: Sequence[SourceTable]) -> str | None:
-    """A sentence about the parts of a pipeline that mean no table of its source, or None."""
-    found = unmatched(pipeline, tables)
-    if not found:
-        return None
-    return f"No table of the source is meant by {', '.join(found)}. Check the names, or wait for such tables."
+    """Sentences about the parts of a pipeline that mean no table of its source, or several where one is expected."""
+    told: list[str] = []
+    if found := unmatched(pipeline, tables):
+        told.append(f"No table of the source is meant by {', '.join(found)}. Check the names, or wait for such tables.")
+    for target, of in shared(pipeline, tables).items():
+        topics = isinstance(pipeline.source, Kafka)
+        told.append(
+            f"Rows of {', '.join(map(str, of))} go to one keyed table, {target}, by the last part of their names"
+            f"{', and of rows with one key the one with the larger offset stays' if topics else ''}. Give each a route "
+            "where that is not meant, or one route to all where it is."
+        )
+    return " ".join(told) or None
 
 
 def _missing(source: Source) -> str | None:
@@ -222,6 +229,10 @@ class _Followed:
         self._tables: set[SourceTable] = set()  # that rows have told of
         self._was_read = False  # to its end, once
         self.notice: str | None = None
+
+    @property
+    def rereads(self) -> bool:
+        return self._source.rereads
 
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         self._source.begin(positions, schemas)

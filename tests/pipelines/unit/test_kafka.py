@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 import keylake as kl
+from keylake_pipelines.kafka import source
 from keylake_pipelines.kafka.messages import MessageFormat
-from keylake_pipelines.kafka.offsets import PartitionOffsets, Topics, lost, planned
+from keylake_pipelines.kafka.offsets import PartitionOffsets, Topics, lost, planned, replaced, topic_number
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,7 @@ from keylake_pipelines.kafka.offsets import PartitionOffsets, Topics, lost, plan
         ({"start": datetime(2026, 1, 1)}, "has no time zone"),
         ({"lost": "ignore"}, "lost='ignore' is unknown"),
         ({"settings": {"kafka.group.id": "x"}}, "'kafka.group.id' is set by the source itself"),
+        ({"settings": {"isolation.level": "bogus"}}, "isolation.level is 'bogus'"),
     ],
 )
 def test_topics_that_cannot_be_read(words: dict[str, Any], sentence: str) -> None:
@@ -64,4 +66,26 @@ def test_a_poll_takes_as_much_as_it_may(most: int) -> None:
 def test_what_is_lost() -> None:
     assert lost(PartitionOffsets("a", 0, 5, 9), 5) is None
     assert lost(PartitionOffsets("a", 0, 5, 9), 9) is None
-    assert "up to offset 10, and the broker has messages up to 9 only" in str(lost(PartitionOffsets("a", 0, 5, 9), 10))
+    assert lost(PartitionOffsets("a", 0, 5, 9), 10) is None
+
+
+def test_topics_that_are_others_now() -> None:
+    only = "up to offset 10, and the broker has messages up to 9 only"
+    assert only in str(replaced(PartitionOffsets("a", 0, 5, 9), 10, None))
+    there = PartitionOffsets("a", 0, 0, 90, topic_id="x")
+    assert replaced(there, 10, topic_number("x")) is None
+    assert replaced(there, 10, None) is None
+    assert "its topic was created anew since then" in str(replaced(there, 10, topic_number("y")))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "A task failed: Timeout of 60000ms expired before the position for partition a-0 (TimeoutException)",
+        "org.apache.kafka.common.errors.TimeoutException: Timeout expired while fetching topic metadata",
+        "Cannot fetch record for offset 7 in 120000 milliseconds (TimeoutException)",
+        "(org.apache.kafka.common.errors.DisconnectException)",
+    ],
+)
+def test_what_spark_says_of_brokers_that_have_gone(said: str) -> None:
+    assert source._NO_ANSWER.search(said)

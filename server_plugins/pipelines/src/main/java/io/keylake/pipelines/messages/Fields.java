@@ -9,7 +9,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 
 /** The fields of rows as columns: their names, and values whose type no schema says. */
@@ -30,7 +29,7 @@ final class Fields {
             "it has a field with the name '%s', and a column needs a name; send the field under another name"
                 .formatted(name));
       }
-      String other = byLower.putIfAbsent(name.toLowerCase(Locale.ROOT), name);
+      String other = byLower.putIfAbsent(folded(name), name);
       if (other != null) {
         throw new BadMessage(
             "it has the fields '%s' and '%s', which differ only in case and would be one column; send one of them"
@@ -39,6 +38,17 @@ final class Fields {
       names.add(name);
     }
     checked = names;
+  }
+
+  /**
+   * A name as Spark compares it, letter by letter: in some alphabets there are more of one case.
+   */
+  private static String folded(String name) {
+    StringBuilder folded = new StringBuilder(name.length());
+    for (int i = 0; i < name.length(); i++) {
+      folded.append(Character.toLowerCase(Character.toUpperCase(name.charAt(i))));
+    }
+    return folded.toString();
   }
 
   private boolean isAsBefore(Iterator<String> names) {

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.keylake.pipelines.encodings.BadMessage;
 import io.keylake.pipelines.encodings.Document;
 import io.keylake.pipelines.encodings.ValueType;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -31,8 +32,35 @@ final class Plain implements Envelope {
       throw new BadMessage("it is no object, but %s".formatted(value.value()));
     }
     ValueType type = value.type();
-    return List.of(
-        new Row(table, WRITE, row, key, type == null ? Map.of() : type.members(), message.sent()));
+    Map<String, ValueType> types = type == null ? Map.of() : type.members();
+    if (!key.stream().allMatch(row::has)) {
+      types = completed(row, types, key, message);
+    }
+    return List.of(new Row(table, WRITE, row, key, types, message.sent()));
+  }
+
+  /** Adds what only the key of the message has of the key of its row, and gives all types. */
+  private static Map<String, ValueType> completed(
+      ObjectNode row, Map<String, ValueType> types, List<String> key, Message message)
+      throws BadMessage {
+    Document own = message.key();
+    if (own == null || own.value().isNull() || own.value().isBinary()) {
+      return types;
+    }
+    Map<String, ValueType> all = new HashMap<>(types);
+    boolean isValue = !own.value().isContainerNode() && key.size() == 1;
+    for (String name : key) {
+      JsonNode found = isValue ? own.value() : own.value().get(name);
+      if (found != null && !row.has(name)) {
+        row.set(name, found);
+        ValueType type =
+            own.type() == null || isValue ? own.type() : own.type().members().get(name);
+        if (type != null) {
+          all.put(name, type);
+        }
+      }
+    }
+    return all;
   }
 
   /** The names of the key of a message. */

@@ -9,7 +9,7 @@ import java.util.regex.Pattern;
  * have another table, are told.
  */
 final class Statements {
-  /** What is no part of a statement, and names and texts that could be taken for words of it. */
+  /** Parts that are no words of a statement: comments, names and texts. */
   private static final Pattern PARTS =
       Pattern.compile(
           "(?:/\\*(?!M?!).*?\\*/|--[^\\n]*|#[^\\n]*)"

@@ -56,6 +56,16 @@ class WildMessagesTest {
   }
 
   @Test
+  void columnsThatOnlyTheKeyOfAMessageHas() {
+    byte[] key = "{\"id\":7,\"x\":1}".getBytes(StandardCharsets.UTF_8);
+    assertEquals("{'v':1,'id':7}", row(changes(PLAIN, key, "{'v':1}").get(0)));
+    assertEquals("{'id':8,'v':1}", row(changes(PLAIN, key, "{'id':8,'v':1}").get(0)));
+    byte[] plain = "7".getBytes(StandardCharsets.UTF_8);
+    assertEquals("{'v':1,'id':7}", row(changes(PLAIN, plain, "{'v':1}").get(0)));
+    assertEquals("{'v':1}", row(changes(PLAIN, new byte[] {0, 7}, "{'v':1}").get(0)));
+  }
+
+  @Test
   void tombstonesOfKeysInBytes() {
     assertRefused("are no text", changes(PLAIN, new byte[] {0, 0, 0, 49}, null));
     assertRefused("are no text", changes(PLAIN, new byte[] {(byte) 0xff, 49}, null));
