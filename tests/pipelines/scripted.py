@@ -54,10 +54,6 @@ class Log:
         self._schemas = tuple(schemas)
         self._next = 0
 
-    @property
-    def rereads(self) -> bool:
-        return True
-
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         self._next = positions.get("log", 0)
 

@@ -86,11 +86,6 @@ class FilesSource:
         self._open: tuple[_File, FileRows] | None = None
         self._left_out: list[str] | None = None  # at the last look
 
-    @property
-    def rereads(self) -> bool:
-        """Files have what came."""
-        return False
-
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         """Go on behind the rows that were read, with the files that were announced; columns of text stay text."""
         self._is_text = {each.table: _is_text(each.columns) for each in schemas}

@@ -101,11 +101,6 @@ class KafkaSource:
         self._told_of: frozenset[str] = frozenset()  # partitions of which a warning told
         self._sizes = MessageSizes()
 
-    @property
-    def rereads(self) -> bool:
-        """Topics have what came."""
-        return False
-
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         """Go on at these offsets, by partition, and with these tables: columns are what they were, or wider."""
         self._found = FoundTables.of(schemas)

@@ -115,11 +115,6 @@ class MySqlSource:
         self._waits: str | None = None  # for locks of others
         self._looked = 0.0
 
-    @property
-    def rereads(self) -> bool:
-        """Tables have all of their rows."""
-        return True
-
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         """Go on at positions; where they have no log, `start` says what is read."""
         self.close()

@@ -230,10 +230,6 @@ class _Followed:
         self._was_read = False  # to its end, once
         self.notice: str | None = None
 
-    @property
-    def rereads(self) -> bool:
-        return self._source.rereads
-
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         self._source.begin(positions, schemas)
         self._tables = {schema.table for schema in schemas}

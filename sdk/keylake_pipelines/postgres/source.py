@@ -95,11 +95,6 @@ class PostgresSource:
 
     # ------------------------------------------------------------------------------------------------- the contract
 
-    @property
-    def rereads(self) -> bool:
-        """Tables have all of their rows."""
-        return True
-
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         """Go on at these positions; without one of the log, at the slot's, and with all rows of tables first."""
         self.close()

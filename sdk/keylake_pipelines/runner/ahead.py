@@ -32,11 +32,6 @@ class ReadAhead:
         self._asked: set[str] = set()  # tables to read once more, of which no poll says that it is so
         self._before: frozenset[str] = frozenset()  # those that were asked for before the poll ahead began
 
-    @property
-    def rereads(self) -> bool:
-        """The source can read tables once more."""
-        return self._source.rereads
-
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         """Go on at these positions."""
         self._drop()

@@ -120,7 +120,7 @@ class _Loop:
         """One poll, and a write where it is time for one; False where it was the last."""
         begun, before = time.monotonic(), self._run.rows
         self._requests.listen()
-        if self._requests.is_for_all and self._run.source.rereads and self._run.state.give_up_positions():
+        if self._requests.is_for_all and self._run.settings.rereads and self._run.state.give_up_positions():
             self._begin_again()
         ends, settings = self._requests.is_ending, self._run.settings
         setting = settings.load.next(self._rounds.take_last())

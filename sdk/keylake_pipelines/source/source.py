@@ -77,11 +77,6 @@ class Lag:
 class Source(Protocol):
     """The protocol of sources, which are read in steps. One thread at a time uses a source."""
 
-    @property
-    def rereads(self) -> bool:
-        """The source has all rows of its tables beside a log, so that tables can be read once more."""
-        ...
-
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         """Go on at these positions; a partition that has none begins where the definition of the source says.
 
