@@ -116,13 +116,15 @@ def _check_column_name(name: str) -> None:
 def _check_distinct(names: Sequence[str], what: str) -> None:
     seen: dict[str, str] = {}
     for name in names:
-        other = seen.setdefault(_folded(name), name)
-        if other == name and names.count(name) > 1:
+        folded = _folded(name)
+        other = seen.get(folded)
+        if other == name:
             raise DefinitionError(f"{what} {name!r} is there twice. Keep one, or rename one.")
-        if other != name:
+        if other is not None:
             raise DefinitionError(
                 f"{what} {name!r} differs only in case from {other!r}; Spark cannot tell them apart. Rename one."
             )
+        seen[folded] = name
 
 
 def _folded(name: str) -> str:
@@ -131,6 +133,8 @@ def _folded(name: str) -> str:
     >>> _folded("Id"), _folded("\u0130d"), _folded("\u017fum")
     ('id', 'id', 'sum')
     """
+    if name.isascii():
+        return name.lower()
     upper = (each if len(each.upper()) > 1 else each.upper() for each in name)
     return "".join(each.lower()[0] for each in upper)
 

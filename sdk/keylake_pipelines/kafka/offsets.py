@@ -123,6 +123,11 @@ class Stretch:
         return f"{self.topic}-{self.number}"
 
 
+# The messages of a first poll, whose sizes are not known; and the bytes that each later one takes.
+_FIRST = 500
+_MOST_BYTES = 64 << 20
+
+
 @dataclass
 class MessageSizes:
     """The bytes of messages that were read, by which a poll takes as many as fit into memory.
@@ -145,10 +150,6 @@ class MessageSizes:
         """Count messages that were read, and their bytes."""
         if messages:
             self._of_one = max(size / messages, (self._of_one or 0.0) / 2)
-
-
-_FIRST = 500
-_MOST_BYTES = 64 << 20
 
 
 def topic_number(topic_id: str) -> int:

@@ -118,14 +118,7 @@ final class Brokers {
           "Kafka at %s has no such topic: %s; create it, or name another one"
               .formatted(where, cause.getMessage()));
     }
-    boolean refuses =
-        cause instanceof AuthenticationException
-            || cause instanceof AuthorizationException
-            || cause instanceof LoginException
-            || cause instanceof GeneralSecurityException
-            || cause instanceof NoSuchFileException
-            || cause instanceof ConfigException && !isUnresolved(cause);
-    return refuses
+    return isMeant(cause) && !isUnresolved(cause)
         ? new KeylakeException(
             DEFINITION,
             "Kafka at %s cannot be read with these settings: %s; correct them, or what the brokers allow"
@@ -148,7 +141,8 @@ final class Brokers {
 
   /** Names of hosts that nobody knows now may be known later. */
   private static boolean isUnresolved(Throwable cause) {
-    return String.valueOf(cause.getMessage()).contains("No resolvable bootstrap urls");
+    return cause instanceof ConfigException
+        && String.valueOf(cause.getMessage()).contains("No resolvable bootstrap urls");
   }
 
   private static Map<String, Object> settings(String json) {

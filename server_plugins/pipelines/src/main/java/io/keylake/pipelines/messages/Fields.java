@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.keylake.pipelines.encodings.BadMessage;
 import io.keylake.pipelines.encodings.JsonEncoding;
+import io.keylake.tables.spec.TableSpec;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -29,7 +30,7 @@ final class Fields {
             "it has a field with the name '%s', and a column needs a name; send the field under another name"
                 .formatted(name));
       }
-      String other = byLower.putIfAbsent(folded(name), name);
+      String other = byLower.putIfAbsent(TableSpec.folded(name), name);
       if (other != null) {
         throw new BadMessage(
             "it has the fields '%s' and '%s', which differ only in case and would be one column; send one of them"
@@ -38,17 +39,6 @@ final class Fields {
       names.add(name);
     }
     checked = names;
-  }
-
-  /**
-   * A name as Spark compares it, letter by letter: in some alphabets there are more of one case.
-   */
-  private static String folded(String name) {
-    StringBuilder folded = new StringBuilder(name.length());
-    for (int i = 0; i < name.length(); i++) {
-      folded.append(Character.toLowerCase(Character.toUpperCase(name.charAt(i))));
-    }
-    return folded.toString();
   }
 
   private boolean isAsBefore(Iterator<String> names) {

@@ -78,7 +78,8 @@ public final class Parent {
 
   /** A commit of the branch has the idempotency key of another: that one again is a repetition. */
   public boolean hasKeyOf(Snapshot commit) {
-    return hasKeyOf(commit, newestFirst, metadata.properties(), ledger());
+    String key = commit.summary().get(WriteSummary.IDEMPOTENCY_KEY);
+    return key != null && IdempotencyKeys.first(this, key).isPresent();
   }
 
   /**
@@ -87,20 +88,12 @@ public final class Parent {
    * @param head where it stands; null for nowhere
    */
   public static boolean hasKeyOf(Snapshot commit, Table table, @Nullable Snapshot head) {
-    return head != null
-        && hasKeyOf(
-            commit,
-            SnapshotUtil.ancestorsOf(head.snapshotId(), table::snapshot),
-            table.properties(),
-            Ledger.of(table, head));
-  }
-
-  private static boolean hasKeyOf(
-      Snapshot commit, Iterable<Snapshot> there, Map<String, String> properties, Ledger ledger) {
     String key = commit.summary().get(WriteSummary.IDEMPOTENCY_KEY);
     return key != null
-        && (CommitLog.withKey(there, key).isPresent()
-            || IdempotencyKeys.first(properties, ledger, key).isPresent());
+        && head != null
+        && (CommitLog.withKey(SnapshotUtil.ancestorsOf(head.snapshotId(), table::snapshot), key)
+                .isPresent()
+            || Commits.remembered(table, head, key).isPresent());
   }
 
   /** The table has a snapshot: the files of one that has expired may be deleted. */

@@ -19,8 +19,6 @@ import org.apache.iceberg.exceptions.AlreadyExistsException;
 import org.apache.iceberg.exceptions.CleanableFailure;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.NoSuchTableException;
-import org.apache.iceberg.exceptions.NotFoundException;
-import org.apache.iceberg.exceptions.RuntimeIOException;
 import org.apache.iceberg.exceptions.ServiceUnavailableException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -123,7 +121,7 @@ public final class CertainOperations extends ForwardedOperations {
     }
     try {
       return wanted.in(TableMetadataParser.read(io().newInputFile(replaced)));
-    } catch (NotFoundException | RuntimeIOException e) {
+    } catch (RuntimeException e) {
       return found; // it was removed, or cannot be read now
     }
   }

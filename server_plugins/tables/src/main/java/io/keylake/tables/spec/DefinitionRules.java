@@ -202,7 +202,7 @@ final class DefinitionRules {
   }
 
   private static void checkDistinct(String what, String name, Map<String, String> seen) {
-    String other = seen.put(folded(name), name);
+    String other = seen.put(TableSpec.folded(name), name);
     if (name.isBlank()) {
       throw new KeylakeException(
           DEFINITION, "%s '%s' has an empty name; give it a name".formatted(what, name));
@@ -212,15 +212,6 @@ final class DefinitionRules {
           DEFINITION,
           "%s '%s' differs only in case from '%s'; rename one".formatted(what, name, other));
     }
-  }
-
-  /** A name as Spark compares it, letter by letter: some alphabets have several of one case. */
-  private static String folded(String name) {
-    StringBuilder folded = new StringBuilder(name.length());
-    for (int i = 0; i < name.length(); i++) {
-      folded.append(Character.toLowerCase(Character.toUpperCase(name.charAt(i))));
-    }
-    return folded.toString();
   }
 
   private static boolean isPrintable(int sign) {

@@ -103,6 +103,18 @@ public record TableSpec(
     return grouping.byName();
   }
 
+  /**
+   * The name of a column as Spark compares it, letter by letter: some alphabets have several of one
+   * case.
+   */
+  public static String folded(String name) {
+    StringBuilder folded = new StringBuilder(name.length());
+    for (int i = 0; i < name.length(); i++) {
+      folded.append(Character.toLowerCase(Character.toUpperCase(name.charAt(i))));
+    }
+    return folded.toString();
+  }
+
   private static Map<String, Reducer> withoutDefault(Map<String, Reducer> reducers) {
     Map<String, Reducer> others = new HashMap<>(reducers);
     others.values().removeIf(Reducer.LATEST::equals);
