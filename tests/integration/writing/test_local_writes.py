@@ -345,8 +345,16 @@ def test_clocks_that_are_wrong(lake: kl.Lake, warehouse: Path, monkeypatch: pyte
                 table.update([{"id": 1, "a": days}])
             assert [row.a for row in made.read().collect()] == [days]
             assert repr(made.get(id=1)) == repr(table.get(id=1))
-    with pytest.raises(kl.CommitConflict, match=r"this machine's clock says .* nothing was changed"):
-        made.update([{"id": 1, "a": 7}])
+    statement = f"ALTER TABLE {lake.catalog}.{made.name}"
+    for change in (
+        lambda: made.update([{"id": 1, "a": 7}]),
+        lambda: made.branch("tmp_clocks"),
+        lambda: made.layout.change_buckets(2),
+        lambda: lake.spark.sql(f"{statement} ADD COLUMN z INT"),
+        lambda: lake.spark.sql(f"{statement} SET TBLPROPERTIES ('team' = 'us')"),
+    ):
+        with pytest.raises(kl.CommitConflict, match=r"this machine's clock says .* nothing was changed"):
+            change()
 
 
 def files(table: Table) -> list[dict[str, object]]:

@@ -337,10 +337,11 @@ public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog 
     List.of(changes).forEach(change -> places.check(keyed.table(), change));
     keyed.checkIsNoExperiment("properties and no columns that change");
     KeyedProperties.checkIndexesAndLateness(keyed.table(), changes);
-    if (!ColumnChanges.make(keyed.table(), ident, changes)) {
+    if (!ColumnChanges.make(keyed.table(), ident, changes)
+        && !KeyedProperties.make(keyed.table(), changes)) {
       super.alterTable(ident, changes);
-      KeyedProperties.noteIndexes(keyed.table(), changes);
     }
+    KeyedProperties.noteIndexes(keyed.table(), changes);
     return loadTable(ident);
   }
 

@@ -11,6 +11,7 @@ import io.keylake.tables.indexes.ValueIndexes;
 import io.keylake.tables.isolation.Isolation;
 import io.keylake.tables.isolation.Retries;
 import io.keylake.tables.lateness.Lateness;
+import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.Reducer;
 import io.keylake.tables.spec.SpecProperties;
@@ -25,6 +26,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.UpdateProperties;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
@@ -38,7 +40,43 @@ public final class KeyedProperties {
   private static final List<String> POLICIES =
       List.of(CompactionPolicy.PROPERTY, RetentionPolicy.PROPERTY, Lateness.PROPERTY);
 
+  /** The names by which statements change something else than a property. */
+  private static final Set<String> OF_ICEBERG =
+      Set.of(
+          "location",
+          "provider",
+          "current-snapshot-id",
+          "cherry-pick-snapshot-id",
+          "sort-order",
+          "identifier-fields");
+
   private KeyedProperties() {}
+
+  /**
+   * Sets and removes properties of a keyed table in one change, whose outcome is certain.
+   *
+   * @return false where some change is of something else, and nothing was done
+   */
+  public static boolean make(Table table, TableChange... changes) {
+    if (!Arrays.stream(changes).allMatch(KeyedProperties::isOfProperty)) {
+      return false;
+    }
+    UpdateProperties update = CertainOperations.of(table).updateProperties();
+    for (TableChange change : changes) {
+      if (change instanceof TableChange.SetProperty set) {
+        update.set(set.property(), set.value());
+      } else {
+        update.remove(property(change));
+      }
+    }
+    update.commit();
+    return true;
+  }
+
+  private static boolean isOfProperty(TableChange change) {
+    String name = property(change);
+    return !name.isEmpty() && !OF_ICEBERG.contains(name.toLowerCase(Locale.ROOT));
+  }
 
   /** A property is keylake's own, and not one that statements set. */
   public static boolean isInternal(String name) {

@@ -1,11 +1,9 @@
 package io.keylake.tables.commits;
 
-import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.commits.NotCommitted.Why.AGAIN;
 import static io.keylake.tables.commits.NotCommitted.Why.STALE;
 
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.Machine;
 import io.keylake.tables.PromptExecutor;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Committer;
@@ -16,8 +14,6 @@ import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.manifests.ManifestLayout;
 import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.outcomes.CommitStands;
-import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -49,15 +45,12 @@ import org.jspecify.annotations.Nullable;
  * whether it still holds, and what it says.
  */
 public final class Attempt {
-  /** The time that a clock may be behind, as Iceberg permits it. */
-  private static final Duration MOST_BEHIND = Duration.ofMinutes(1);
 
   private final Table table;
   private final WriteLabels labels;
   private final @Nullable String committer = Committer.ofThread();
   private final List<ParentCheck> checks;
   private final Transaction transaction;
-  private final Instant newest; // change of the table before
   private final Set<Integer> specs; // ids of all partition specs
   private final List<Part> parts = new ArrayList<>();
   private @Nullable UpdateProperties properties;
@@ -70,8 +63,11 @@ public final class Attempt {
     this.table = table;
     this.labels = labels;
     this.checks = checks;
-    this.transaction = CertainOperations.of(table).newTransaction();
-    this.newest = Instant.ofEpochMilli(metadata().lastUpdatedMillis());
+    try {
+      this.transaction = CertainOperations.of(table).newTransaction();
+    } catch (KeylakeException e) {
+      throw NotCommitted.refused(e);
+    }
     this.specs = Set.copyOf(metadata().specsById().keySet());
   }
 
@@ -119,7 +115,6 @@ public final class Attempt {
 
   /** Changes branches together with the parts. */
   public ManageSnapshots references() {
-    checkClock();
     changesReferences = true;
     return transaction.manageSnapshots();
   }
@@ -130,7 +125,6 @@ public final class Attempt {
    * @param branch null for main
    */
   public long commit(@Nullable String branch, SnapshotUpdate<?> update, Saying saying) {
-    checkClock();
     Part part = new Part(name(branch), update, saying);
     parts.add(part);
     if (!part.branch.equals(SnapshotRef.MAIN_BRANCH)) {
@@ -142,17 +136,6 @@ public final class Attempt {
     update.commit();
     part.snapshotId = metadata().ref(part.branch).snapshotId();
     return part.snapshotId;
-  }
-
-  private void checkClock() {
-    Instant now = Machine.here().now();
-    if (newest.isAfter(now.plus(MOST_BEHIND))) {
-      throw NotCommitted.refused(
-          new KeylakeException(
-              COMMIT_CONFLICT,
-              "the newest change of %s was made at %s, and this machine's clock says %s: Iceberg takes no change that is older than the one before; nothing was changed; set the clock that is wrong, or try again at that time"
-                  .formatted(table.name(), newest, now)));
-    }
   }
 
   /** Ends the attempt: the plan of the change does not fit what is there any more. */

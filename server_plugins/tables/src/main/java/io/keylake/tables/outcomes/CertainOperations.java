@@ -1,11 +1,15 @@
 package io.keylake.tables.outcomes;
 
+import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.OUTCOME_UNKNOWN;
 
 import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.Machine;
 import io.keylake.tables.catalogs.ForwardedOperations;
 import io.keylake.tables.outcomes.WantedState.Outcome;
+import java.time.Duration;
+import java.time.Instant;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.BaseTransaction;
 import org.apache.iceberg.HasTableOperations;
@@ -43,6 +47,9 @@ import org.slf4j.LoggerFactory;
 @GuestApi
 public final class CertainOperations extends ForwardedOperations {
   private static final Logger LOG = LoggerFactory.getLogger(CertainOperations.class);
+
+  /** The time that a clock may be behind, as Iceberg permits it. */
+  private static final Duration MOST_BEHIND = Duration.ofMinutes(1);
 
   private final String name;
 
@@ -82,6 +89,36 @@ public final class CertainOperations extends ForwardedOperations {
         ? Transactions.createTableTransaction(
             base.tableName(), of(base.underlyingOps(), base.tableName()), base.currentMetadata())
         : creation;
+  }
+
+  @Override
+  public TableMetadata current() {
+    TableMetadata base = table.current();
+    checkClock(base);
+    return base;
+  }
+
+  @Override
+  public TableMetadata refresh() {
+    TableMetadata base = table.refresh();
+    checkClock(base);
+    return base;
+  }
+
+  /**
+   * Iceberg refuses to make a change that would be older than its base.
+   *
+   * @param base null where the change creates the table
+   */
+  private void checkClock(@Nullable TableMetadata base) {
+    Instant now = Machine.here().now();
+    if (base != null
+        && Instant.ofEpochMilli(base.lastUpdatedMillis()).isAfter(now.plus(MOST_BEHIND))) {
+      throw new KeylakeException(
+          COMMIT_CONFLICT,
+          "the newest change of %s was made at %s, and this machine's clock says %s: Iceberg takes no change that is older than the one before; nothing was changed; set the clock that is wrong, or try again at that time"
+              .formatted(name, Instant.ofEpochMilli(base.lastUpdatedMillis()), now));
+    }
   }
 
   @Override

@@ -2,6 +2,7 @@ package io.keylake.tables.storage;
 
 import io.keylake.tables.Backoff;
 import io.keylake.tables.Machine;
+import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.spec.MetadataLog;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -166,7 +167,7 @@ public final class OldMetadata {
           table,
           "the limit of metadata files",
           () -> {
-            UpdateProperties limits = table.updateProperties();
+            UpdateProperties limits = CertainOperations.of(table).updateProperties();
             missing.forEach(limits::set);
             limits.commit();
             return limits;

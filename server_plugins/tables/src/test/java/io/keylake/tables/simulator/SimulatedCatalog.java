@@ -174,9 +174,9 @@ final class SimulatedCatalog {
       if (metadata != stamped) {
         stamped = metadata;
         stampedMillis = turns.millis() + (actor == null ? 0 : actor.server.aheadMillis);
-        if (base != null && base.lastUpdatedMillis() > stampedMillis + MOST_BEHIND_MILLIS) {
-          throw new CommitFailedException("simulated: Iceberg refuses a clock that is behind");
-        }
+      }
+      if (base != null && base.lastUpdatedMillis() > stampedMillis + MOST_BEHIND_MILLIS) {
+        throw new IllegalArgumentException("simulated: Invalid update timestamp");
       }
       int version = base == null ? 0 : versionOf(base.metadataFileLocation()) + 1;
       String location =
