@@ -5,11 +5,15 @@ import java.io.IOException;
 import java.nio.BufferUnderflowException;
 import java.util.NoSuchElementException;
 import java.util.Optional;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /** A part of a file that is not as it was written. */
 public final class FileDamage extends IOException {
   private static final long serialVersionUID = 1L;
+
+  /** The packages in front of the name of a class, which are nothing to the reader of an error. */
+  private static final Pattern PACKAGES = Pattern.compile("\\b(?:[a-z]\\w*\\.)+(?=[A-Z])");
 
   /**
    * @param what part of the file, and how that shows
@@ -44,7 +48,9 @@ public final class FileDamage extends IOException {
     if (root instanceof EOFException) {
       return "it ends too early";
     }
-    return root.getMessage() == null ? root.getClass().getSimpleName() : message;
+    return root.getMessage() == null
+        ? root.getClass().getSimpleName()
+        : PACKAGES.matcher(message).replaceAll("");
   }
 
   /** An error is one of a decoder that met bytes which nobody writes. */
