@@ -70,12 +70,13 @@ KINDS = in_enum(java("Operation").partition("enum Kind")[2].partition("private")
 FAULTS = in_enum(java("Event").partition("enum What")[2].partition("  }\n")[0]) - 1  # TO is no fault
 MUTANTS = len(re.findall(r"^- ", (ROOT / "tests/cases/mutants.txt").read_text(), flags=re.MULTILINE))
 CASES = sum(len(re.findall(r"^----", path.read_text(), re.MULTILINE)) for path in (ROOT / "tests/cases").rglob("*.txt"))
-FILES, CALLS, MATRIX = map(python, ("test_hostile_files", "test_hostile_calls", "test_damage_matrix"))
+FILES, CHECKS = map(python, ("test_hostile_files", "test_hostile_checks"))
+CALLS, MATRIX = map(python, ("test_hostile_calls", "test_damage_matrix"))
 
 
-def of_inputs(names: str) -> tuple[int, int]:
+def of_inputs(text: str, names: str) -> tuple[int, int]:
     """The inputs that a test has in every run, and at night, by the names of its numbers."""
-    ((quick, night),) = re.findall(rf"^{names} = (\d+), (\d+)", FILES, flags=re.MULTILINE)
+    ((quick, night),) = re.findall(rf"^{names} = (\d+), (\d+)", text, flags=re.MULTILINE)
     return int(quick), int(night)
 
 
@@ -92,8 +93,9 @@ TRIED = {
     "faults put into": (0, MUTANTS),
     "seeds of random": seeds(SERVER),
     "cases as text": (CASES, CASES),
-    "changed files of a table that are read": of_inputs("QUICK, NIGHTLY, AT_ONCE"),
-    "changed Parquet files": of_inputs("QUICK_REGISTERED, NIGHTLY_REGISTERED, REGISTERED_AT_ONCE"),
+    "changed files of a table that are read": of_inputs(FILES, "QUICK, NIGHTLY, AT_ONCE"),
+    "changed files of a table that a server": of_inputs(CHECKS, "QUICK, NIGHTLY, AT_ONCE"),
+    "changed Parquet files": of_inputs(FILES, "QUICK_REGISTERED, NIGHTLY_REGISTERED, REGISTERED_AT_ONCE"),
     "calls of procedures": each_seed(of_test(CALLS, "test_hostile_arguments_of_procedures"), constant(CALLS, "CALLS")),
     "calls of verbs": each_seed(of_test(CALLS, "test_hostile_arguments_of_verbs"), 100),
     "messages of topics": random_runs("HostileMessagesTest", "MESSAGES"),

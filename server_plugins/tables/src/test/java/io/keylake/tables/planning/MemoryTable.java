@@ -111,6 +111,11 @@ public final class MemoryTable {
     return definition("explicit", List.of("k"), List.of(), 1);
   }
 
+  /** Of tables whose rows are ordered by t, with one bucket. */
+  public static TableDefinition orderedDefinition() {
+    return definition("ordering", List.of("k"), List.of(), 1);
+  }
+
   private static TableDefinition definition(
       String versions, List<String> key, List<String> partitionBy, int buckets) {
     List<String> fields = new ArrayList<>();

@@ -43,6 +43,7 @@ final class Actor extends Machine {
   private final Map<Call, Integer> counts = new EnumMap<>(Call.class);
   private Script.@Nullable Line line;
   private int crashes;
+  private int faults;
   private Random random = new Random(0);
 
   Actor(int number, Server server, Simulation simulation) {
@@ -76,12 +77,21 @@ final class Actor extends Machine {
     line = next;
     counts.clear();
     crashes = server.crashes;
+    faults = server.faults;
     begunAt = simulation.turns.millis();
     random = new Random(next.seed() * 0x9E3779B97F4A7C15L);
   }
 
   boolean isBusy() {
     return line != null;
+  }
+
+  /**
+   * A call has met a fault since the operation began: one of its own, or of another actor of the
+   * server, which may have committed for it.
+   */
+  boolean hasMetFault() {
+    return server.faults != faults;
   }
 
   Random random() {
@@ -116,6 +126,7 @@ final class Actor extends Machine {
       return before;
     }
     simulation.counts.merge(event.what(), 1, Integer::sum);
+    server.faults++;
     if (event.what() == Event.What.CRASH) {
       server.crashes++;
     } else if (event.what() == Event.What.SLOW) {

@@ -10,6 +10,7 @@ import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.Rollback;
 import io.keylake.tables.compaction.CompactionPolicy;
 import io.keylake.tables.history.CommitRange;
+import io.keylake.tables.quarantine.Quarantine;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
@@ -62,7 +63,7 @@ final class Branching {
     Publication publication = Publication.of(client.table, name);
     Publication.Done done =
         simulation.change(
-            new Intent(null, Set.of("main"), false, Set.of("main")),
+            new Intent(null, null, Set.of("main"), false, Set.of("main")),
             () -> publication.publish(null));
     List<Write> now = simulation.state(done.snapshotId());
     List<Write> branch = new ArrayList<>(Model.counting(simulation.state(publication.head())));
@@ -80,7 +81,7 @@ final class Branching {
 
   static void pick(Simulation simulation, Client client) {
     List<String> names = new ArrayList<>(client.branches(""));
-    names.removeIf(name -> name.startsWith("history_"));
+    names.removeIf(name -> name.startsWith("history_") || name.equals(Quarantine.BRANCH));
     if (names.size() < 2) {
       return;
     }
@@ -96,7 +97,8 @@ final class Branching {
     }
     CommitRange range = new CommitRange(picked.parentId(), List.of(picked));
     CherryPick pick = CherryPick.of(client.table, to, range, Expressions.alwaysTrue(), null);
-    long snapshotId = simulation.change(new Intent(null, Set.of(), false, Set.of(to)), pick::run);
+    long snapshotId =
+        simulation.change(new Intent(null, null, Set.of(), false, Set.of(to)), pick::run);
     for (Write write : simulation.state(head)) {
       if (write.snapshots.contains(picked.snapshotId())
           && !simulation.state(snapshotId).contains(write)) {
@@ -118,7 +120,7 @@ final class Branching {
   static void archive(Simulation simulation, Client client) {
     Instant day = day(client.random.nextInt(4));
     simulation.changes(
-        new Intent(null, Set.of("history_*"), false, Set.of("history_*")),
+        new Intent(null, null, Set.of("history_*"), false, Set.of("history_*")),
         () -> new HistoryBranches(client.table).archive(day, null));
   }
 

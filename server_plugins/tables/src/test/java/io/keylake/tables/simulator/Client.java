@@ -9,6 +9,8 @@ import io.keylake.merge.WrittenRow;
 import io.keylake.tables.compaction.SettledBuckets.SettledBucket;
 import io.keylake.tables.compaction.Settlement;
 import io.keylake.tables.history.Settled;
+import io.keylake.tables.lateness.FileMark;
+import io.keylake.tables.lateness.Lateness;
 import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.planning.MemoryTable;
 import io.keylake.tables.planning.PlannedRead;
@@ -34,6 +36,7 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Types.NestedField;
 import org.jspecify.annotations.Nullable;
@@ -41,7 +44,8 @@ import org.jspecify.annotations.Nullable;
 /** A table as one actor has it open, and what a writer does beside its commits. */
 final class Client {
   private static final int KEYS = 6;
-  private static final List<String> COLUMNS = List.of("a", "b", "c", "d", "e");
+  private static final long SECOND = 1_000_000; // versions are microseconds
+  private static final List<String> COLUMNS = List.of("t", "a", "b", "c", "d", "e");
 
   final Table table;
   private final MemoryTable memory;
@@ -66,7 +70,7 @@ final class Client {
     List<WrittenRow> rows = new ArrayList<>();
     for (int i = 1 + random.nextInt(3); i > 0; i--) {
       Key key = new Key(random.nextInt(KEYS), 0);
-      long version = random.nextInt(5);
+      long version = random.nextInt(5) * SECOND;
       boolean isTombstone = random.nextInt(5) == 0;
       Map<String, Cell> cells = new HashMap<>();
       for (String leaf : isTombstone ? List.<String>of() : List.of("a", "b", "d", "g")) {
@@ -76,13 +80,34 @@ final class Client {
               leaf, new Cell(version, leaf.equals("g") ? List.of(value, value) : List.of(value)));
         }
       }
+      if (!isTombstone) {
+        cells.put("t", new Cell(version, List.of(version)));
+      }
       rows.add(new WrittenRow(key, version, isTombstone, cells));
     }
     return rows;
   }
 
+  /** Writes the files of rows that are added to a branch, with a file for late ones. */
+  List<DataFile> added(@Nullable String branch, List<WrittenRow> rows) {
+    SnapshotRef ref = table.refs().get(branch);
+    Long limit = Lateness.limit(table, view().schema, ref == null ? null : ref.snapshotId());
+    if (limit == null) {
+      return written(rows);
+    }
+    Map<Boolean, List<WrittenRow>> byLateness =
+        rows.stream().collect(Collectors.partitioningBy(row -> row.version() < limit));
+    List<DataFile> files = written(FileMark.late(limit).text(), byLateness.get(true));
+    files.addAll(written(FileMark.timely(limit).text(), byLateness.get(false)));
+    return files;
+  }
+
   /** Writes the files of some rows. */
   List<DataFile> written(List<WrittenRow> rows) {
+    return written("", rows);
+  }
+
+  private List<DataFile> written(String operation, List<WrittenRow> rows) {
     Map<Integer, List<WrittenRow>> byBucket = new LinkedHashMap<>();
     MemoryTable view = view();
     for (WrittenRow row : rows) {
@@ -90,7 +115,7 @@ final class Client {
     }
     List<DataFile> files = new ArrayList<>();
     for (List<WrittenRow> of : byBucket.values()) {
-      files.add(file("", MergeLaw.history(List.of(of), MemoryTable.REDUCTIONS)));
+      files.add(file(operation, MergeLaw.history(List.of(of), MemoryTable.REDUCTIONS)));
     }
     return files;
   }

@@ -3,6 +3,7 @@ package io.keylake.tables.simulator;
 import io.keylake.merge.MergeLaw;
 import io.keylake.merge.StoredRow;
 import io.keylake.merge.WrittenRow;
+import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.planning.MemoryTable;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -66,6 +67,7 @@ final class Model {
               }
             });
     checkLate(intent.write(), changed);
+    checkHeld(intent);
     for (String branch : List.copyOf(heads.keySet())) {
       if (!after.refs().containsKey(branch)) {
         if (!mayMove(intent, branch)) {
@@ -90,6 +92,14 @@ final class Model {
                       .formatted(write, write.since, branch, states.get(head)));
             }
           });
+    }
+  }
+
+  /** Rows that are held back come to the table with the others of their write, or not at all. */
+  private static void checkHeld(Intent intent) {
+    Write held = intent.held();
+    if (held != null && held.snapshots.isEmpty() != intent.write().snapshots.isEmpty()) {
+      throw broken("%s and %s came apart".formatted(intent.write(), held));
     }
   }
 
@@ -142,6 +152,9 @@ final class Model {
   }
 
   private List<Write> with(Intent intent, String branch, List<Write> state, Snapshot snapshot) {
+    if (WriteSummary.CREATE_QUARANTINE.equals(snapshot.summary().get(WriteSummary.VERB))) {
+      return List.of(); // it leaves out all that the other branch has
+    }
     Set<Write> writes = new HashSet<>();
     Set<String> files = new HashSet<>();
     Set<String> added = new HashSet<>(laws.needed(snapshot.snapshotId()));

@@ -10,6 +10,9 @@ final class Server {
   /** How often it has crashed. */
   int crashes;
 
+  /** How many calls of its actors have met a fault. */
+  int faults;
+
   Server(int number) {
     this.number = number;
   }

@@ -41,7 +41,7 @@ final class Simulation {
   private static final RetentionPolicy TIGHTEST = new RetentionPolicy(0.0, 1, null, 3, 0.0, 0, 30);
 
   /** Archived states may go. */
-  static final Intent CLEANING = new Intent(null, Set.of("history_*"), true, Set.of());
+  static final Intent CLEANING = new Intent(null, null, Set.of("history_*"), true, Set.of());
 
   final Script script;
   final Order order;
@@ -74,7 +74,7 @@ final class Simulation {
     catalog = new SimulatedCatalog(store, turns, this::taken, this::checkReads);
     laws = new Laws(store);
     model = new Model(laws);
-    TableDefinition definition = MemoryTable.definition();
+    TableDefinition definition = MemoryTable.orderedDefinition();
     Schema schema = definition.icebergSchema();
     Map<String, String> properties =
         Map.of("commit.retry.min-wait-ms", "0", "commit.retry.max-wait-ms", "0");
@@ -146,7 +146,7 @@ final class Simulation {
     } catch (NotFoundException | CommitFailedException | ValidationException e) {
       outcome = "stale";
     } catch (RuntimeException e) {
-      if (line.events().stream().allMatch(each -> each.what() == Event.What.TO)) {
+      if (!actor.hasMetFault()) {
         throw new AssertionError("'%s' fails with %s".formatted(line, e), e);
       }
       outcome = "failed";
@@ -169,6 +169,9 @@ final class Simulation {
     Write write = intent.write();
     if (write != null) {
       model.announce(write);
+    }
+    if (intent.held() != null) {
+      model.announce(intent.held());
     }
     intents.put(actor, intent);
     int before = taken.getOrDefault(actor, 0);

@@ -14,6 +14,8 @@ import io.keylake.tables.compaction.SettledBuckets.SettledBucket;
 import io.keylake.tables.compaction.SettlementChange;
 import io.keylake.tables.history.Positions;
 import io.keylake.tables.history.RetentionPolicy;
+import io.keylake.tables.lateness.Lateness;
+import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.schema.ColumnChange;
 import io.keylake.tables.schema.SchemaChange;
 import io.keylake.tables.storage.Housekeeping;
@@ -23,6 +25,7 @@ import java.util.List;
 import java.util.Random;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.UpdateProperties;
 import org.apache.iceberg.exceptions.NotFoundException;
 import org.apache.iceberg.types.Types.LongType;
 import org.jspecify.annotations.Nullable;
@@ -99,6 +102,23 @@ final class Upkeep {
           SchemaChange.make(
               client.table,
               List.of(new ColumnChange.Add(List.of(name), LongType.get(), null, null)));
+          return null;
+        });
+  }
+
+  /** The table allows another lateness, or any. */
+  static void lateness(Simulation simulation, Client client) {
+    String allowed = client.any(List.of("0 seconds", "0 seconds", "1 second", "2 seconds", ""));
+    simulation.change(
+        Intent.NOTHING,
+        () -> {
+          UpdateProperties properties = CertainOperations.of(client.table).updateProperties();
+          if (allowed.isEmpty()) {
+            properties.remove(Lateness.PROPERTY);
+          } else {
+            properties.set(Lateness.PROPERTY, allowed);
+          }
+          properties.commit();
           return null;
         });
   }

@@ -49,7 +49,7 @@ final class Writing {
               OffsetRanges.parse(
                   "offsets", "{\"source\": [%d, %d]}".formatted(offsets[0], offsets[1])));
     }
-    List<DataFile> files = client.written(rows);
+    List<DataFile> files = client.added(branch, rows);
     Write write =
         new Write(
             named(simulation, "write to " + branch),
@@ -91,7 +91,7 @@ final class Writing {
   static void late(Simulation simulation, Client client) {
     List<WrittenRow> rows = client.rows();
     Instant day = Branching.day(client.random.nextInt(4));
-    List<DataFile> files = client.written(rows);
+    List<DataFile> files = client.added("main", rows);
     Write write =
         new Write(
             named(simulation, "late write"),
@@ -150,10 +150,14 @@ final class Writing {
     make(simulation, client, write, new UndoChange(branch, undo, merged));
   }
 
-  /** Makes a write, and holds its answer against what the catalog has taken. */
   private static void make(Simulation simulation, Client client, Write write, Change change) {
-    Commits.Result result =
-        simulation.change(Intent.of(write), () -> new Commits(client.table).make(change));
+    make(simulation, client, Intent.of(write), write, change);
+  }
+
+  /** Makes a write, and holds its answer against what the catalog has taken. */
+  static void make(
+      Simulation simulation, Client client, Intent intent, Write write, Change change) {
+    Commits.Result result = simulation.change(intent, () -> new Commits(client.table).make(change));
     if (result.isCommitted() == write.snapshots.isEmpty()) {
       throw Model.broken(
           "%s answers committed=%s, and has the snapshots %s"
@@ -167,16 +171,15 @@ final class Writing {
     }
   }
 
-  private static String named(Simulation simulation, String what) {
+  static String named(Simulation simulation, String what) {
     return "%s by %d (%d)".formatted(what, simulation.actor().number, simulation.turns.calls());
   }
 
-  private static Set<String> locations(List<DataFile> files) {
+  static Set<String> locations(List<DataFile> files) {
     return files.stream().map(DataFile::location).collect(Collectors.toSet());
   }
 
-  private static WriteSummary summary(
-      String verb, List<WrittenRow> rows, @Nullable WriteLabels labels) {
+  static WriteSummary summary(String verb, List<WrittenRow> rows, @Nullable WriteLabels labels) {
     long least = rows.stream().mapToLong(WrittenRow::version).min().orElseThrow();
     long most = rows.stream().mapToLong(WrittenRow::version).max().orElseThrow();
     return new WriteSummary(verb, rows.size(), least, most, List.of("a", "b", "d"), labels);
