@@ -26,7 +26,9 @@ from keylake.results import Commit, CommitInfo
 At = Commit | CommitInfo | int | str | datetime.datetime
 
 # As the writers of keylake name files; those of Iceberg for Spark have one part more.
-_FILE = re.compile(r"\d{5,}-\d+-([a-z]+-)*[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d{5,}\.parquet")
+_FILE = re.compile(
+    r"([01]{8}-)?\d{5,}-\d+-([a-z]+(_m?\d+|_x)*-)*[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d{5,}\.parquet"
+)
 
 
 @dataclass(frozen=True)
@@ -196,6 +198,8 @@ def is_own_file(path: str) -> bool:
     """A file is named as keylake names files.
 
     >>> is_own_file("s3://a/b/00000-1-aaaaaaaa-1111-2222-3333-444444444444-00001.parquet")
+    True
+    >>> is_own_file("s3://a/b/00000-1-timely_1793530800000000_12-aaaaaaaa-1111-2222-3333-444444444444-00001.parquet")
     True
     """
     return _FILE.fullmatch(path.rpartition("/")[2]) is not None

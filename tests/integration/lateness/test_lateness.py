@@ -1,5 +1,7 @@
 """Rows that come later than a table allows: where they lie, who reads them, and when they are merged."""
 
+import shutil
+import uuid
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 import keylake as kl
 import keylake.local
 from integration.refusals import refused, refused_in_sql
+from integration.sessions import clone_of
 from integration.twin import fresh_name
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=timezone.utc)
@@ -92,6 +95,28 @@ def test_reads_of_rows_on_time_open_no_late_file(lake: kl.Lake) -> None:
     with pytest.raises(kl.StoreFailed):
         read(table)
     away.rename(file)
+
+
+def test_names_of_late_files_tell_that_keylake_wrote_them(lake: kl.Lake, warehouse: Path) -> None:
+    """Where the commits of keylake have expired, files tell by their names; those of failed writes are removed."""
+    table = table_of(lake)
+    table.upsert(rows({1: 1, 2: 2}), watermark=NOON)
+    table.upsert([*rows({3: 3}), *rows({4: 4}, -90)])
+    (late,) = warehouse.joinpath(*table.name.split("."), "data").rglob("*-late_*.parquet")
+    failed = shutil.copy(late, late.with_name(f"{late.name[:-50]}{uuid.uuid4()}-00001.parquet"))
+    cleaned = table.layout.clean(kl.RetentionPolicy(orphan_days=0))
+    assert (cleaned.orphans_deleted, failed.exists(), late.exists()) == (1, False, True)
+    stock = "org.apache.iceberg.spark.SparkCatalog"
+    with clone_of(lake, {f"spark.sql.catalog.{lake.catalog}": stock}) as session:
+        session.sql(f"CALL {lake.catalog}.system.rewrite_manifests(table => '{table.name}')").collect()
+        session.sql(
+            f"CALL {lake.catalog}.system.expire_snapshots(table => '{table.name}', retain_last => 1, "
+            "older_than => TIMESTAMP '2999-01-01 00:00:00')"
+        ).collect()
+    assert read(table) == {1: 1, 2: 2, 3: 3, 4: 4}
+    with keylake.local.open(warehouse) as opened:
+        assert opened.table(table.name).read().to_arrow().num_rows == 4
+    assert table.check().is_ok
 
 
 @pytest.mark.slow

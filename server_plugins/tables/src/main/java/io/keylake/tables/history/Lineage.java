@@ -64,7 +64,7 @@ public record Lineage(
    */
   private static final Pattern NAME =
       Pattern.compile(
-          "\\d{5,}-\\d+-([a-z]+-)*[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-\\d{5,}\\.parquet");
+          "([01]{8}-)?\\d{5,}-\\d+-([a-z]+(_m?\\d+|_x)*-)*[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-\\d{5,}\\.parquet");
 
   public Lineage {
     foreign = List.copyOf(foreign);

@@ -15,7 +15,7 @@ public final class FileNames {
    */
   private static final Pattern CONTENT =
       Pattern.compile(
-          "(?:[01]{8}-)?\\d{5,}-\\d+-(?:[a-z]+-)*"
+          "(?:[01]{8}-)?\\d{5,}-\\d+-(?:[a-z]+(?:_m?\\d+|_x)*-)*"
               + UUID
               + "-\\d{5,}(?:-deletes)?\\.(?:parquet|puffin)");
 

@@ -17,6 +17,9 @@ class FileNamesTest {
         "00012-3456-settle-UUID-00001.puffin",
         "01101001-00000-1-UUID-00001.parquet",
         "00000-1-UUID-00001-deletes.parquet",
+        "00000-1-late_1793530800000000-UUID-00001.parquet",
+        "00000-1-timely_m5_12-UUID-00001.parquet",
+        "00012-3456-late_x_7-mixed-compact-UUID-00001.parquet",
       })
   void contentOfATable(String name) {
     assertTrue(FileNames.isContent(name.replace("UUID", UUID)));
