@@ -29,7 +29,7 @@ final class HeldRows {
     List<WrittenRow> passing = client.rows();
     List<WrittenRow> failing = client.rows();
     String key = client.random.nextInt(3) == 0 ? "key" + client.random.nextInt(2) : null;
-    WriteLabels labels = key == null ? WriteLabels.NONE : WriteLabels.NONE.once(key);
+    WriteLabels labels = key == null ? Writing.upTo(passing) : WriteLabels.NONE.once(key);
     List<DataFile> files = client.added("main", passing);
     List<DataFile> held = client.written(failing);
     Write write = updated("write of some rows", "main", simulation, passing, files, key);

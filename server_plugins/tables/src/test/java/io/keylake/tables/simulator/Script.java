@@ -89,12 +89,20 @@ record Script(List<Line> lines) {
     return new Script(lines);
   }
 
-  /** Some of the kinds: a run with few of them does each more often. */
+  /**
+   * Some of the kinds: a run with few of them does each more often. Some kinds are about what
+   * others do, so that both are in one run.
+   */
   private static List<Operation.Kind> kinds(Random random) {
     List<Operation.Kind> all = List.of(Operation.Kind.values());
     List<Operation.Kind> kinds = new ArrayList<>();
     for (int i = 1 + random.nextInt(5); i > 0; i--) {
       kinds.add(all.get(random.nextInt(all.size())));
+    }
+    switch (random.nextInt(6)) {
+      case 0 -> kinds.addAll(List.of(Operation.Kind.LATENESS, Operation.Kind.COMPACT));
+      case 1 -> kinds.addAll(List.of(Operation.Kind.HELD, Operation.Kind.RELEASE));
+      default -> {} // any
     }
     return kinds;
   }

@@ -49,6 +49,9 @@ final class Writing {
               OffsetRanges.parse(
                   "offsets", "{\"source\": [%d, %d]}".formatted(offsets[0], offsets[1])));
     }
+    if (kind == 2 && client.random.nextBoolean()) {
+      labels = upTo(rows);
+    }
     List<DataFile> files = client.added(branch, rows);
     Write write =
         new Write(
@@ -150,6 +153,15 @@ final class Writing {
     make(simulation, client, write, new UndoChange(branch, undo, merged));
   }
 
+  /** The labels of a write whose stream is complete up to its rows: older ones are late. */
+  static WriteLabels upTo(List<WrittenRow> rows) {
+    return new WriteLabels(null, null, null, null, OffsetRanges.NONE, most(rows));
+  }
+
+  private static long most(List<WrittenRow> rows) {
+    return rows.stream().mapToLong(WrittenRow::version).max().orElseThrow();
+  }
+
   private static void make(Simulation simulation, Client client, Write write, Change change) {
     make(simulation, client, Intent.of(write), write, change);
   }
@@ -181,7 +193,6 @@ final class Writing {
 
   static WriteSummary summary(String verb, List<WrittenRow> rows, @Nullable WriteLabels labels) {
     long least = rows.stream().mapToLong(WrittenRow::version).min().orElseThrow();
-    long most = rows.stream().mapToLong(WrittenRow::version).max().orElseThrow();
-    return new WriteSummary(verb, rows.size(), least, most, List.of("a", "b", "d"), labels);
+    return new WriteSummary(verb, rows.size(), least, most(rows), List.of("a", "b", "d"), labels);
   }
 }
