@@ -1,4 +1,4 @@
-"""Files that somebody has changed on purpose, and a server that checks, reads and compacts their table."""
+"""Files that somebody has changed on purpose, and a server that checks and reads their table."""
 
 import os
 from pathlib import Path
