@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import keylake as kl
-from integration.faults.hostile_files import MUTATIONS
+from integration.faults.hostile_files import MUTATIONS, OF_JAVA
 from integration.random_runs import DAY, MORE
 from integration.twin import fresh_name
 
@@ -16,7 +16,7 @@ QUICK, NIGHTLY, AT_ONCE = 60, 2060, 100
 SCHEMA = pa.schema(
     [pa.field("id", pa.int64(), nullable=False), ("a", pa.int64()), ("t", pa.string()), ("l", pa.list_(pa.int64()))]
 )
-OF_JAVA = ("\n", "org.apache", "java.", "Exception")
+WORDS = (*OF_JAVA, "Exception")
 
 
 def made(lake: kl.Lake) -> kl.KeyedTable:
@@ -35,7 +35,7 @@ def read(table: kl.KeyedTable) -> list[dict[str, object]]:
 
 def sentence(error: kl.KeylakeError, where: str) -> None:
     """Holds an error against what a user may see."""
-    assert not [word for word in OF_JAVA if word in str(error)], (where, str(error))
+    assert not [word for word in WORDS if word in str(error)], (where, str(error))
 
 
 def meet(lake: kl.Lake, warehouse: Path, first: int, count: int) -> None:
@@ -60,7 +60,7 @@ def meet(lake: kl.Lake, warehouse: Path, first: int, count: int) -> None:
             sentence(error, where)
         else:
             assert not (report.is_ok and (file.suffix == ".parquet" or len(content) < len(good) - 400)), where
-            told = [each.detail for each in report.damage if any(word in each.detail for word in OF_JAVA)]
+            told = [each.detail for each in report.damage if any(word in each.detail for word in WORDS)]
             assert not told, (where, told)
         try:
             found = read(table)

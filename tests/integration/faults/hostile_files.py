@@ -27,6 +27,7 @@ import keylake as kl
 import keylake.local
 
 SECONDS, MEMORY_BYTES = 20, 3 << 30
+OF_JAVA = ("\n", "org.apache", "java.")  # what no error has that a user sees
 MARKER_BYTES, RAW = 16, -zlib.MAX_WBITS
 ODD_NUMBERS = (0, -1, 1, 2**31 - 1, -(2**31), 2**62, 2**63 - 1, 2**64, 10**40, 0.5, 1e300)
 ODD_TEXTS = ("", "\x00", "a" * 5000, "../../../outside", "/etc/hostname", "file:///", "struct<a:", "bucket[0]")

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import keylake as kl
-from integration.faults.hostile_files import mutated
+from integration.faults.hostile_files import OF_JAVA, mutated
 from integration.random_runs import DAY, MORE
 from integration.twin import fresh_name
 
@@ -67,7 +67,7 @@ def register(lake: kl.Lake, folder: Path, first: int, count: int) -> None:
             lake.register(path=place, into=into, key=["id"])
         except (kl.DefinitionError, kl.StoreFailed, kl.BadRows, kl.SchemaMismatch, kl.Unsupported) as error:
             sentence = str(error)
-            assert not [word for word in ("\n", "org.apache", "java.") if word in sentence], (number, sentence)
+            assert not [word for word in OF_JAVA if word in sentence], (number, sentence)
             assert str(place) in sentence, (number, sentence)
             with pytest.raises(kl.TableNotFound):
                 lake.table(into)

@@ -1,6 +1,6 @@
 package io.keylake.tables.check;
 
-import io.keylake.tables.storage.FileNames;
+import io.keylake.tables.FileNames;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.util.Arrays;

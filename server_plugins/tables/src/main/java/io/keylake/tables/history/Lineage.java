@@ -2,6 +2,7 @@ package io.keylake.tables.history;
 
 import static io.keylake.tables.KeylakeException.Kind.FOREIGN_COMMIT;
 
+import io.keylake.tables.FileNames;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.IOException;
@@ -13,9 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.regex.Pattern;
 import java.util.stream.Stream;
-import org.apache.iceberg.ContentFile;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.DeleteFile;
@@ -57,14 +56,6 @@ public record Lineage(
   public static final String FOREIGN_COMMITS = "keylake.foreign_commits";
 
   public static final String NONE = "none";
-
-  /**
-   * The names that the writers of keylake give to files; those of Iceberg for Spark have one part
-   * more.
-   */
-  private static final Pattern NAME =
-      Pattern.compile(
-          "([01]{8}-)?\\d{5,}-\\d+-([a-z]+(_m?\\d+|_x)*-)*[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-\\d{5,}\\.parquet");
 
   public Lineage {
     foreign = List.copyOf(foreign);
@@ -225,11 +216,7 @@ public record Lineage(
   }
 
   private static boolean isOwn(DataFile file, Integer keyOrder) {
-    return keyOrder.equals(file.sortOrderId()) && NAME.matcher(name(file)).matches();
-  }
-
-  private static String name(ContentFile<?> file) {
-    return file.location().substring(file.location().lastIndexOf('/') + 1);
+    return keyOrder.equals(file.sortOrderId()) && FileNames.isData(FileNames.of(file.location()));
   }
 
   /** A commit only added data files. */

@@ -1,5 +1,6 @@
 package io.keylake.tables.storage;
 
+import io.keylake.tables.FileNames;
 import java.io.FileNotFoundException;
 import java.io.UncheckedIOException;
 import java.util.List;

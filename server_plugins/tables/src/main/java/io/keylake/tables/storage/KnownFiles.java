@@ -1,5 +1,6 @@
 package io.keylake.tables.storage;
 
+import io.keylake.tables.FileNames;
 import io.keylake.tables.Machine;
 import java.io.IOException;
 import java.io.UncheckedIOException;

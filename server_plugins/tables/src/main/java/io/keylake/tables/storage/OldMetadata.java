@@ -1,6 +1,7 @@
 package io.keylake.tables.storage;
 
 import io.keylake.tables.Backoff;
+import io.keylake.tables.FileNames;
 import io.keylake.tables.Machine;
 import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.spec.MetadataLog;

@@ -1,5 +1,6 @@
 package io.keylake.tables.storage;
 
+import io.keylake.tables.FileNames;
 import io.keylake.tables.GuestApi;
 import java.util.List;
 import java.util.Optional;

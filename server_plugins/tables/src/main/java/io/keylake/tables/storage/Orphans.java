@@ -1,5 +1,6 @@
 package io.keylake.tables.storage;
 
+import io.keylake.tables.FileNames;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,5 +1,6 @@
 package io.keylake.tables.storage;
 
+import io.keylake.tables.FileNames;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;

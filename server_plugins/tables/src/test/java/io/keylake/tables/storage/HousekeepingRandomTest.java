@@ -3,6 +3,7 @@ package io.keylake.tables.storage;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.keylake.merge.RandomRuns;
+import io.keylake.tables.FileNames;
 import io.keylake.tables.history.RetentionPolicy;
 import java.nio.file.Path;
 import java.time.Instant;

@@ -1,4 +1,4 @@
-package io.keylake.tables.storage;
+package io.keylake.tables;
 
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
