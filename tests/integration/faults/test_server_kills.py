@@ -29,8 +29,8 @@ class Killed:
 
     def __init__(self, server: EmbeddedServer, folder: Path, draw: Random) -> None:
         self._server, self._folder = server, folder
-        self._pattern, self._seconds = draw.choice(MOMENTS), draw.choice((0.02, 0.1, 0.4, 1.0))
-        self._until = time.monotonic() + self._seconds + (draw.choice((0.0, 3.0)))
+        self._pattern = draw.choice(MOMENTS)
+        self._until = time.monotonic() + draw.choice((0.02, 0.1, 0.4, 1.0)) + draw.choice((0.0, 3.0))
         self._thread = threading.Thread(target=self._kill)
 
     def __enter__(self) -> None:
@@ -47,7 +47,7 @@ class Killed:
 
 
 class History:
-    """A table over the lives of several servers, and the states that it may be in."""
+    """Draws what is done with a table over the lives of several servers."""
 
     def __init__(self, draw: Random, seed: int) -> None:
         self._draw = draw
