@@ -1,16 +1,15 @@
 package io.keylake.tables.simulator;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
 import org.apache.iceberg.BaseMetastoreTableOperations;
@@ -22,6 +21,10 @@ import org.apache.iceberg.exceptions.CommitStateUnknownException;
 import org.apache.iceberg.exceptions.ServiceFailureException;
 import org.apache.iceberg.exceptions.ServiceUnavailableException;
 import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.shaded.com.fasterxml.jackson.core.JsonProcessingException;
+import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
+import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.node.ObjectNode;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -55,6 +58,7 @@ final class SimulatedCatalog {
   private final Runnable afterwards;
   private final List<String> locations = new ArrayList<>(); // all that were ever taken
   private final List<Sent> late = new ArrayList<>();
+  private final Map<String, JsonNode> parsed = new HashMap<>(); // metadata by location
   private @Nullable TableMetadata now;
 
   /**
@@ -93,13 +97,22 @@ final class SimulatedCatalog {
     if (!Objects.equals(current, sent.before())) {
       return false;
     }
-    TableMetadata next = TableMetadataParser.read(store.reachedBy(null), sent.after());
+    TableMetadata next = read(store.reachedBy(null), sent.after());
     TableMetadata before = now;
     taken.taken(sent.by(), before, next);
     locations.add(sent.after());
     now = next;
     afterwards.run();
     return true;
+  }
+
+  /** Metadata of its own for each who reads, since snapshots keep what they have opened. */
+  private TableMetadata read(FileIO files, String location) {
+    try (InputStream in = files.newInputFile(location).newStream()) {
+      return TableMetadataParser.fromJson(location, parsed.get(location));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   private final class Operations extends BaseMetastoreTableOperations {
@@ -140,7 +153,7 @@ final class SimulatedCatalog {
         at = store.files.containsKey(locations.get(at)) ? at : locations.size() - 1;
       }
       seen = Math.max(seen, at);
-      refreshFromMetadataLocation(locations.get(at), 0);
+      refreshFromMetadataLocation(locations.get(at), null, 0, path -> read(files, path));
     }
 
     @Override
@@ -184,8 +197,10 @@ final class SimulatedCatalog {
               metadata,
               String.format(
                   Locale.ROOT, "%05d-%s%s", version, UUID.randomUUID(), ".metadata.json"));
+      JsonNode json = stamped(metadata, stampedMillis);
+      parsed.put(location, json);
       try (OutputStream out = files.newOutputFile(location).create()) {
-        out.write(stamped(metadata, stampedMillis).getBytes(StandardCharsets.UTF_8));
+        out.write(json.toString().getBytes(StandardCharsets.UTF_8));
       } catch (IOException e) {
         throw new UncheckedIOException(e);
       }
@@ -198,8 +213,8 @@ final class SimulatedCatalog {
     return Integer.parseInt(name.substring(0, name.indexOf('-')));
   }
 
-  /** The metadata as text, with the time of a server in all that the real clock has stamped. */
-  private static String stamped(TableMetadata metadata, long millis) {
+  /** The metadata as JSON, with the time of a server in all that the real clock has stamped. */
+  private static JsonNode stamped(TableMetadata metadata, long millis) {
     try {
       ObjectNode json = (ObjectNode) JSON.readTree(TableMetadataParser.toJson(metadata));
       json.put("last-updated-ms", millis);
@@ -210,7 +225,7 @@ final class SimulatedCatalog {
           }
         }
       }
-      return JSON.writeValueAsString(json);
+      return json;
     } catch (JsonProcessingException e) {
       throw new UncheckedIOException(e);
     }

@@ -20,8 +20,8 @@ import org.junit.jupiter.api.TestFactory;
 class SimulatorTest {
   private static final int TIMES = Integer.getInteger("keylake.runs", 1);
 
-  /** As many as `make test` has time for; `make nightly` has 80 times 1,250 of them. */
-  private static final int SEEDS = TIMES > 3 ? 1_250 : 200;
+  /** `make test` has 1,000 of them, `make test-slow` 3 times 400, `make nightly` 80 times 1,250. */
+  private static final int SEEDS = TIMES > 3 ? 1_250 : TIMES > 1 ? 400 : 1_000;
 
   @Test
   void seedsBreakNoLaw() {
