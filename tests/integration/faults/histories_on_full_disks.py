@@ -1,0 +1,58 @@
+"""A random history on a disk that is full again and again, in a mount namespace of its own.
+
+unshare --map-root-user --mount python histories_on_full_disks.py <an empty folder> <a seed> <a number of verbs>
+"""
+
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import keylake as kl
+from integration.faults.any_verb import EVERYTHING, SHAPE, History, newest_of, opened
+
+SIZE = "48m"
+ROOM = (0, 4_096, 20_000, 60_000, 150_000, 400_000)  # bytes that are left
+SETTINGS = {"spark.keylake.maintenance.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+
+
+def main(folder: Path, seed: int, verbs: int) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", folder], check=True)
+    draw = Random(seed)
+    history = History(draw, seed)
+    ends: Counter[str] = Counter()
+    with kl.connect(warehouse=folder / "lake", memory="700m", settings=SETTINGS) as lake:
+        twin = SHAPE.create(lake, "faults.full")
+        for _ in range(verbs):
+            newest = newest_of(twin.table)
+            verb, after = history.work(twin)
+            is_acknowledged = False
+            filler = full(folder, draw.choice(ROOM))
+            try:
+                verb()
+                is_acknowledged = True
+                ends["done"] += 1
+            except kl.KeylakeError as error:
+                assert not any(word in str(error) for word in ("\n", "Exception", "org.apache")), error
+                ends[type(error).__name__] += 1
+            filler.unlink()
+            history.undoable &= is_acknowledged
+            twin = opened(lake, twin, newest, after, is_acknowledged)
+        twin.table.compact("full")
+        twin.table.layout.clean(EVERYTHING)
+        twin.check()
+    assert ends["Unavailable"], ends
+    print(dict(ends))
+
+
+def full(folder: Path, room: int) -> Path:
+    """A file that takes the rest of the disk, but for so many bytes."""
+    filler = folder / "filler"
+    filler.write_bytes(bytes(max(0, shutil.disk_usage(folder).free - room)))
+    return filler
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
