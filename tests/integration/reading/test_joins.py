@@ -2,6 +2,7 @@
 
 import threading
 from datetime import date
+from itertools import permutations
 from random import Random
 
 import pyarrow as pa
@@ -75,6 +76,14 @@ def test_groupings_and_windows_by_the_key_move_nothing(lake: kl.Lake, shape: Sha
     assert moved(lake, f"SELECT * FROM ({ranked}) WHERE n = 1")[0] == 0
     joined = f"SELECT l.*, r.a AS x FROM {one} l JOIN {two} r ON {on(shape, 'l', 'r')}"
     assert moved(lake, f"SELECT {key}, sum(x) FROM ({joined}) GROUP BY {key}") == (0, 0)
+
+
+def test_tables_that_lie_by_different_columns_are_joined(lake: kl.Lake) -> None:
+    """Each with each other, on the one column that all have, whichever is on the left."""
+    tables = [filled(lake, SHAPES[shape], 62).sql_name for shape in ("one column", "two columns", "partitioned")]
+    for left, right in permutations(tables, 2):
+        moved(lake, f"SELECT l.*, r.a AS x FROM {left} l JOIN {right} r ON l.id = r.id")
+        moved(lake, f"SELECT l.a, r.b FROM {left} l LEFT JOIN {right} r ON l.a = r.id AND l.b < r.b")
 
 
 @pytest.mark.slow

@@ -23,6 +23,9 @@ public enum Comparison {
    */
   OF_NUMBERS;
 
+  /**
+   * @param right lies by as many columns as the other side
+   */
   static Comparison of(List<Expression> terms, KeyLayout left, KeyLayout right) {
     Comparison all = OF_COLUMNS;
     for (int i = 0; i < left.partitionBy().size(); i++) {

@@ -69,11 +69,13 @@ final class Pass {
     List<Expression> terms = Comparison.terms(join.condition().get());
     for (KeyLayout left : layouts.of(join.left())) {
       for (KeyLayout right : layouts.of(join.right())) {
+        if (!left.isLike(right)) {
+          continue;
+        }
         Comparison compared = Comparison.of(terms, left, right);
-        needsColumns |= left.isLike(right) && compared == Comparison.OF_NUMBERS;
-        if (left.isLike(right)
-            && (compared == Comparison.OF_COLUMNS
-                || compared == Comparison.OF_NUMBERS && layouts.byBucket())) {
+        needsColumns |= compared == Comparison.OF_NUMBERS;
+        if (compared == Comparison.OF_COLUMNS
+            || compared == Comparison.OF_NUMBERS && layouts.byBucket()) {
           return joined(join, terms, left, right);
         }
       }
