@@ -44,7 +44,9 @@ def rows(table: kl.KeyedTable) -> list[tuple[object, ...]]:
 def test_procedures_of_iceberg_that_know_no_versions_are_refused(
     lake: kl.Lake, table: kl.KeyedTable, call: str, instead: str
 ) -> None:
-    for name in (table.name, f"{lake.catalog}.{table.name}"):
+    head = table.history(1)[0].snapshot_id
+    parts = ("", ".branch_main", ".changes", f".snapshot_id_{head}")
+    for name in (f"{lake.catalog}.{table.name}", *(table.name + part for part in parts)):
         with refused_in_sql(lake, table.name, "UNSUPPORTED", call.partition("(")[0], instead):
             lake.spark.sql(f"CALL {lake.catalog}.system.{call.format(t=name)}").collect()
 

@@ -150,16 +150,31 @@ record IcebergProcedure(KeyedCatalog catalog, @Nullable String instead) {
         Integer.parseInt(summary.get(SnapshotSummary.CREATED_MANIFESTS_COUNT)));
   }
 
-  /** The table of a call, if it is a keyed one. */
+  /** The table of a call, or the one whose branch, tag, snapshot or part is named, if keyed. */
   private Optional<Table> keyed(LocalProcedure.Arguments arguments) {
     if (!arguments.has("table") || arguments.text("table") == null) {
       return Optional.empty();
     }
     try {
       TableIdentifier ident = new TableArgument(catalog).identifier(arguments);
-      return Optional.of(catalog.icebergCatalog().loadTable(ident)).filter(KeyedSchema::isKeyed);
-    } catch (NoSuchTableException | KeylakeException e) {
+      return found(ident).or(() -> found(above(ident))).filter(KeyedSchema::isKeyed);
+    } catch (KeylakeException e) {
       return Optional.empty(); // Iceberg says so itself
     }
+  }
+
+  private Optional<Table> found(@Nullable TableIdentifier ident) {
+    try {
+      return ident == null
+          ? Optional.empty()
+          : Optional.of(catalog.icebergCatalog().loadTable(ident));
+    } catch (NoSuchTableException e) {
+      return Optional.empty();
+    }
+  }
+
+  /** The table {@code a.b} of {@code a.b.branch_main}. */
+  private static @Nullable TableIdentifier above(TableIdentifier part) {
+    return part.namespace().length() < 2 ? null : TableIdentifier.of(part.namespace().levels());
   }
 }
