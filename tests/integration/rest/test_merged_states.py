@@ -112,6 +112,28 @@ def test_a_freshness_that_is_none(lake: kl.Lake, endpoint: Endpoint, freshness: 
     assert answer.error[1] == f"X-Keylake-Freshness is '{freshness}'; use seconds, such as 0 or 0.5"
 
 
+def test_states_go_with_the_commits_that_they_show(lake: kl.Lake, newest: Catalog) -> None:
+    table = lake.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("by_rest"), key="id", buckets=1))
+    for number in range(3):
+        table.upsert([{"id": 1, "a": number}, {"id": number, "a": number}])
+        assert len(newest.load_table(table.name).snapshots()) == number + 1
+    table.compact("full")
+    table.layout.clean(kl.RetentionPolicy(days=0))
+    found = newest.load_table(table.name)
+    assert [found.scan(snapshot_id=each.snapshot_id).count() for each in found.snapshots()] == [3]
+
+
+@pytest.mark.slow
+def test_a_table_that_engines_have_read_is_replaced_and_dropped(lake: kl.Lake, newest: Catalog) -> None:
+    name = fresh_name("by_rest")
+    for kind in ("keylake TBLPROPERTIES ('key' = 'id')", "iceberg", "keylake TBLPROPERTIES ('key' = 'id')"):
+        lake.spark.sql(f"CREATE TABLE lake.{name} USING {kind} AS SELECT 1L AS id, 2L AS a")
+        newest.load_table(name).scan().to_arrow()
+        lake.spark.sql(f"CREATE OR REPLACE TABLE lake.{name} USING {kind} AS SELECT 3L AS id, 4L AS a")
+        assert newest.load_table(name).scan().to_arrow().to_pylist() == [{"id": 3, "a": 4}]
+        lake.spark.sql(f"DROP TABLE lake.{name}")
+
+
 @pytest.mark.slow
 def test_duckdb_loads_a_state_that_is_made_meanwhile(
     lake: kl.Lake, endpoint: Endpoint, duck: duckdb.DuckDBPyConnection

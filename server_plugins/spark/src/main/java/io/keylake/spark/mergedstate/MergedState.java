@@ -55,7 +55,8 @@ import org.jspecify.annotations.Nullable;
  *       has some of its files from before, {@link EarlierRows} stay.
  *   <li>What differs from the files of the state before becomes one commit of a table beside the
  *       keyed one. Files of the keyed table are in it as they lie.
- *   <li>States of the last hour stay, for readers that have begun.
+ *   <li>States of the last hour stay, for readers that have begun, while the table has the commits
+ *       that they are of: their files are those of the table.
  * </ol>
  *
  * <p>A state is a copy: it can be made again from the table at any time, and after a day it is, in
@@ -76,7 +77,12 @@ final class MergedState {
   private @Nullable Long source;
   private @Nullable TableSpec spec;
   private Map<SectionKey, StateSection> sections = Map.of();
-  private final Map<Long, Instant> made = new HashMap<>(); // when, by snapshots of the state
+  private final Map<Long, Made> made = new HashMap<>(); // by snapshots of the state
+
+  /**
+   * @param source the commit of the keyed table that a snapshot is of
+   */
+  private record Made(Instant at, long source) {}
 
   /**
    * @param ref the branch or tag of which the rows are; null for main
@@ -141,6 +147,7 @@ final class MergedState {
       move(spark, table, schema, head, isSame ? sections : Map.of());
       spec = schema.spec();
     }
+    forget(table, now);
     return operations.current();
   }
 
@@ -226,7 +233,7 @@ final class MergedState {
     now.replaceAll((key, of) -> of.remembered());
     sections = now;
     source = head;
-    forget(state, state.currentSnapshot().snapshotId());
+    made.put(state.currentSnapshot().snapshotId(), new Made(Instant.now(), head));
   }
 
   private static Map<Place, StoredFile> stored(SectionPlan section, Map<String, Place> places) {
@@ -339,17 +346,17 @@ final class MergedState {
   }
 
   /**
-   * States that were made long ago go, with those of their files that are not the table's.
-   *
-   * @param newest which was made now
+   * Old states go, and those of commits that were cleaned away, with those of their files that are
+   * not the table's.
    */
-  private void forget(Table state, long newest) {
-    Instant now = Instant.now();
-    made.put(newest, now);
+  private void forget(Table table, Instant now) {
+    BaseTable state = new BaseTable(Objects.requireNonNull(operations), table.name());
     List<Long> old = new ArrayList<>();
     made.forEach(
-        (snapshot, at) -> {
-          if (snapshot != newest && at.plus(KEPT).isBefore(now)) {
+        (snapshot, of) -> {
+          boolean isNewest = snapshot == state.currentSnapshot().snapshotId();
+          boolean isKept = of.at().plus(KEPT).isAfter(now) && table.snapshot(of.source()) != null;
+          if (!isNewest && !isKept) {
             old.add(snapshot);
           }
         });

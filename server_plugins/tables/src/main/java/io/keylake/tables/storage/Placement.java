@@ -99,12 +99,13 @@ public final class Placement {
     return folders == null ? Optional.empty() : tableBelow(folders, location).map(Place::location);
   }
 
+  /** A merged state of the table is a copy, and goes with it. */
   private static Optional<Place> tableBelow(Folders folders, String location) {
     Place own = Place.written(location);
     try (Stream<FileInfo> files = folders.files(own.location())) {
       return files
           .flatMap(file -> Folders.describedBy(Place.written(file.location())).stream())
-          .filter(described -> !described.isSame(own))
+          .filter(described -> !described.isSame(own) && !StatesFolder.isState(described, own))
           .findFirst();
     }
   }

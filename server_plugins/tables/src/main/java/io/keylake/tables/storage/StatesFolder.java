@@ -40,4 +40,10 @@ public final class StatesFolder {
   static Place place(Table table) {
     return Place.written(table.location()).child(NAME);
   }
+
+  /** The folder is where a state of the table in another folder lies. */
+  static boolean isState(Place folder, Place table) {
+    return folder.parts().size() == table.parts().size() + 2
+        && table.child(NAME).holds(folder);
+  }
 }
