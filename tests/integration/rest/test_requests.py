@@ -58,6 +58,7 @@ def test_the_configuration_names_the_catalog_and_its_endpoints(endpoint: Endpoin
         ("POST", "/v1/config", None, 405, BAD, "POST is no method of /v1/config; use GET"),
         ("PUT", f"{SPACES}/a", None, 405, BAD, "use GET or HEAD or DELETE"),
         ("POST", SPACES, b"{", 400, BAD, "the body of the request is no JSON (line 1, column 2)"),
+        ("POST", SPACES, b"[" * 100_000, 400, BAD, "the body of the request has more levels or longer texts than"),
         ("POST", SPACES, b"", 400, BAD, "the body of the request is no object in JSON"),
         ("POST", SPACES, [], 400, BAD, "the body of the request is no object in JSON"),
         ("POST", SPACES, {}, 400, BAD, "has no name; give its levels as a list"),

@@ -7,9 +7,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.storage.Placement;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.catalog.Catalog.TableBuilder;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
@@ -25,14 +23,6 @@ import org.jspecify.annotations.Nullable;
  * @param dropsFolders whether a dropped table's folder is deleted, whatever lies in it
  */
 record TablePlaces(@Nullable String warehouse, boolean dropsFolders) {
-  @SuppressWarnings("deprecation") // tables still have the two names that Iceberg has replaced
-  private static final Set<String> FOLDERS =
-      Set.of(
-          TableProperties.WRITE_DATA_LOCATION,
-          TableProperties.WRITE_METADATA_LOCATION,
-          TableProperties.OBJECT_STORE_PATH,
-          TableProperties.WRITE_FOLDER_STORAGE_LOCATION);
-
   static TablePlaces of(CaseInsensitiveStringMap options) {
     return new TablePlaces(
         options.get("warehouse"), "hadoop".equalsIgnoreCase(options.get("type")));
@@ -49,7 +39,7 @@ record TablePlaces(@Nullable String warehouse, boolean dropsFolders) {
     Placement placement = placement(staged);
     String location = given == null ? placement.free(staged.location()) : staged.location();
     placement.checkInWarehouse(location).checkFree(location).checkApart(location);
-    for (String folder : FOLDERS) {
+    for (String folder : Placement.FOLDERS) {
       checkFolder(placement, location, staged.properties().get(folder));
     }
     return named.withLocation(location);
@@ -79,7 +69,7 @@ record TablePlaces(@Nullable String warehouse, boolean dropsFolders) {
     }
     Placement placement = placement(table);
     placement.checkInWarehouse(table.location()).checkApart(table.location());
-    for (String folder : FOLDERS) {
+    for (String folder : Placement.FOLDERS) {
       Map<String, String> from = properties.containsKey(folder) ? properties : table.properties();
       checkFolder(placement, table.location(), from.get(folder));
     }
@@ -95,7 +85,7 @@ record TablePlaces(@Nullable String warehouse, boolean dropsFolders) {
         && !Placement.isWithin(table.location(), set.value())) {
       placement.checkInWarehouse(set.value()).checkFree(set.value()).checkApart(set.value());
     }
-    if (FOLDERS.contains(set.property())) {
+    if (Placement.FOLDERS.contains(set.property())) {
       checkFolder(placement, table.location(), set.value());
     }
   }

@@ -21,6 +21,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import org.apache.iceberg.BaseTable;
+import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.ManifestFile;
@@ -120,7 +121,10 @@ record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nulla
       }
       SnapshotChanges changes =
           SnapshotChanges.builderFor(state.table()).snapshot(snapshot).build();
-      changes.addedDataFiles().forEach(file -> checkPlace(name, table, file.location()));
+      for (DataFile file : changes.addedDataFiles()) {
+        checkPlace(name, table, file.location());
+        checkContent(name, table, new ForeignFile(file, state.table().schema()));
+      }
       for (DeleteFile file : changes.addedDeleteFiles()) {
         if (!StatesFolder.isBeside(table, file.location())) {
           checkPlace(name, table, file.location());
@@ -143,6 +147,16 @@ record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nulla
           "takes files of other engines from its folder %s alone, and not %s"
               .formatted(StatesFolder.of(table), file));
     }
+  }
+
+  private static void checkContent(TableIdentifier name, Table table, ForeignFile file) {
+    file.fault(table.io())
+        .ifPresent(
+            fault -> {
+              throw new BadRequestException(
+                  "file %s cannot be taken into table %s: %s; nothing was written",
+                  file.file().location(), name, fault);
+            });
   }
 
   private static BadRequestException unreadable(
@@ -175,7 +189,11 @@ record ForeignWrite(AdoptedTable state, AdoptedCommit commit, String key, @Nulla
     Snapshot found = null;
     boolean isShown = false;
     for (MetadataUpdate update : updates) {
-      if (update instanceof AddSnapshot added && found == null) {
+      if (update instanceof AddSnapshot && found != null) {
+        throw refused(
+            name,
+            "takes one change of rows of another engine in a commit, and this one has several; commit each by itself");
+      } else if (update instanceof AddSnapshot added) {
         found = added.snapshot();
       } else if (update instanceof SetSnapshotRef ref
           && ref.name().equals(SnapshotRef.MAIN_BRANCH)

@@ -12,14 +12,17 @@ import io.keylake.tables.NoAnswer;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.ManifestRewrite;
 import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.storage.Placement;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -88,10 +91,10 @@ record IcebergProcedure(KeyedCatalog catalog, @Nullable String instead) {
         new LocalProcedure.Arguments(name, List.of(bound.parameters()), input);
     if (name.equals(REGISTER_TABLE)) {
       Iterator<Scan> done = bound.call(input);
-      keyed(arguments).ifPresent(made -> refuseSecond(arguments, made));
+      named(arguments).ifPresent(made -> checkRegistered(arguments, made));
       return done;
     }
-    Optional<Table> keyed = keyed(arguments);
+    Optional<Table> keyed = named(arguments).filter(KeyedSchema::isKeyed);
     if (keyed.isEmpty()) {
       return bound.call(input);
     }
@@ -103,6 +106,20 @@ record IcebergProcedure(KeyedCatalog catalog, @Nullable String instead) {
     }
     InternalRow done = REWRITTEN.row(rewriteManifests(keyed.get()));
     return List.<Scan>of(new LocalRows(name, REWRITTEN.type(), () -> List.of(done))).iterator();
+  }
+
+  private void checkRegistered(LocalProcedure.Arguments arguments, Table made) {
+    if (KeyedSchema.isKeyed(made)) {
+      refuseSecond(arguments, made);
+      return;
+    }
+    try {
+      TableMetadata metadata = ((BaseTable) made).operations().current();
+      new Placement(arguments.text("table"), made.io(), null).checkNoState(metadata);
+    } catch (KeylakeException e) {
+      catalog.icebergCatalog().dropTable(new TableArgument(catalog).identifier(arguments), false);
+      throw e;
+    }
   }
 
   /** Two tables of one folder would delete each other's files: neither knows those of the other. */
@@ -150,14 +167,14 @@ record IcebergProcedure(KeyedCatalog catalog, @Nullable String instead) {
         Integer.parseInt(summary.get(SnapshotSummary.CREATED_MANIFESTS_COUNT)));
   }
 
-  /** The table of a call, or the one whose branch, tag, snapshot or part is named, if keyed. */
-  private Optional<Table> keyed(LocalProcedure.Arguments arguments) {
+  /** The table of a call, or the one whose branch, tag, snapshot or part is named. */
+  private Optional<Table> named(LocalProcedure.Arguments arguments) {
     if (!arguments.has("table") || arguments.text("table") == null) {
       return Optional.empty();
     }
     try {
       TableIdentifier ident = new TableArgument(catalog).identifier(arguments);
-      return found(ident).or(() -> found(above(ident))).filter(KeyedSchema::isKeyed);
+      return found(ident).or(() -> found(above(ident)));
     } catch (KeylakeException e) {
       return Optional.empty(); // Iceberg says so itself
     }

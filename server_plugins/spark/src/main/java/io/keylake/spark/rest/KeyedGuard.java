@@ -15,6 +15,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableMetadataParser;
 import org.apache.iceberg.TableUtil;
+import org.apache.iceberg.UpdateRequirement;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.Catalog.TableBuilder;
 import org.apache.iceberg.catalog.TableIdentifier;
@@ -84,22 +85,45 @@ final class KeyedGuard {
         checkProperties(call, name, set.updated());
       }
     }
+    if (call.request().isOfMergingClient()) {
+      return;
+    }
+    if (commit.requirements().stream()
+        .anyMatch(UpdateRequirement.AssertTableDoesNotExist.class::isInstance)) {
+      checkName(call, name);
+    }
     for (MetadataUpdate update : commit.updates()) {
-      if (update instanceof MetadataUpdate.SetLocation set && !call.request().isOfMergingClient()) {
-        checkApart(call, name, io(call.catalog(), name), set.location());
+      if (update instanceof MetadataUpdate.SetLocation set) {
+        checkLocation(call, name, io(call.catalog(), name), set.location());
+      }
+      if (update instanceof MetadataUpdate.SetProperties set) {
+        checkFolders(call, name, io(call.catalog(), name), set.updated());
       }
     }
   }
 
+  /** Refuses a table by whose name engines mean a branch or tag of a keyed one. */
+  static void checkName(Call call, TableIdentifier name) {
+    ref(call, name)
+        .ifPresent(
+            each -> {
+              throw RequestRefused.forbidden(
+                  "a table %s would hide %s '%s' of the keyed table %s, which engines name so; take another name"
+                      .formatted(name, each.isTag() ? "tag" : "branch", each.ref(), each.table()));
+            });
+  }
+
   /**
-   * Refuses a table in the folder of another one, or around one: the cleaning of a keyed table
-   * removes files in its folder that are not its own.
+   * Refuses a table outside the warehouse, in the folder of another one, or around one: the
+   * cleaning of a keyed table removes files in its folder that are not its own.
    */
   static void checkPlace(Call call, TableIdentifier name, CreateTableRequest request) {
     if (!call.request().isOfMergingClient()) {
+      checkName(call, name);
       TableBuilder builder = call.catalog().buildTable(name, new Schema()); // nothing is stored
       Table staged = builder.withLocation(request.location()).createTransaction().table();
-      checkApart(call, name, staged.io(), staged.location());
+      checkLocation(call, name, staged.io(), staged.location());
+      checkFolders(call, name, staged.io(), request.properties());
     }
   }
 
@@ -113,24 +137,38 @@ final class KeyedGuard {
     return Stream.concat(asked, there).max(Comparator.naturalOrder()).orElse(LEAST_FORMAT_VERSION);
   }
 
-  private static void checkApart(Call call, TableIdentifier name, FileIO io, String location) {
+  private static void checkLocation(Call call, TableIdentifier name, FileIO io, String location) {
     new Placement(name.toString(), io, call.warehouse())
         .checkNotAroundWarehouse(location)
+        .checkInWarehouse(location)
         .checkApart(location);
+  }
+
+  private static void checkFolders(
+      Call call, TableIdentifier name, FileIO io, Map<String, String> properties) {
+    for (String folder : Placement.FOLDERS) {
+      if (properties.containsKey(folder)) {
+        checkLocation(call, name, io, properties.get(folder));
+      }
+    }
   }
 
   /** Refuses to register a keyed table, or another one in its place. */
   static void checkRegistered(Call call, TableIdentifier name, RegisterTableRequest request) {
     if (!call.request().isOfMergingClient()) {
       checkChange(call, name, "replaced");
-      checkProperties(call, name, registered(call.catalog(), name, request).properties());
+      checkName(call, name);
+      FileIO io = io(call.catalog(), name);
+      TableMetadata metadata = registered(io, name, request);
+      checkProperties(call, name, metadata.properties());
+      new Placement(name.toString(), io, null).checkNoState(metadata);
     }
   }
 
   private static TableMetadata registered(
-      Catalog catalog, TableIdentifier name, RegisterTableRequest request) {
+      FileIO io, TableIdentifier name, RegisterTableRequest request) {
     try {
-      return TableMetadataParser.read(io(catalog, name), request.metadataLocation());
+      return TableMetadataParser.read(io, request.metadataLocation());
     } catch (RuntimeException e) {
       throw StoreFailure.loading(name.toString(), e);
     }

@@ -213,8 +213,11 @@ final class Messages {
           "the body of the request is no object in JSON; see Iceberg's REST specification");
     } catch (JsonProcessingException e) {
       throw RequestRefused.bad(
-          "the body of the request is no JSON (line %d, column %d); see Iceberg's REST specification"
-              .formatted(e.getLocation().getLineNr(), e.getLocation().getColumnNr()));
+          e.getLocation() == null
+              ? "the body of the request has more levels or longer texts than the catalog reads (%s)"
+                  .formatted(Failures.firstLine(e))
+              : "the body of the request is no JSON (line %d, column %d); see Iceberg's REST specification"
+                  .formatted(e.getLocation().getLineNr(), e.getLocation().getColumnNr()));
     }
   }
 

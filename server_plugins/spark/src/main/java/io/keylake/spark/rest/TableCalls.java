@@ -106,6 +106,7 @@ record TableCalls(KeyedTables keyed, LoadedTables loaded) {
   Answer rename(Call call) {
     RenameTableRequest request = Messages.renaming(call.request().body());
     KeyedGuard.checkChange(call, request.source(), "renamed");
+    KeyedGuard.checkName(call, request.destination());
     CatalogHandlers.renameTable(call.catalog(), request);
     return Answer.nothing();
   }

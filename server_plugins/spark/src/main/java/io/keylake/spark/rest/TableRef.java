@@ -1,6 +1,7 @@
 package io.keylake.spark.rest;
 
 import java.util.Arrays;
+import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -51,7 +52,14 @@ record TableRef(TableIdentifier table, String ref, boolean isTag) {
     if (found == null || found.isTag() != isTag) {
       throw new NoSuchTableException(
           "table %s has no %s '%s'; it has %s",
-          table, isTag ? "tag" : "branch", ref, of.refs().keySet());
+          table,
+          isTag ? "tag" : "branch",
+          ref,
+          of.refs().entrySet().stream()
+              .filter(each -> each.getValue().isTag() == isTag)
+              .map(Map.Entry::getKey)
+              .sorted()
+              .toList());
     }
   }
 }

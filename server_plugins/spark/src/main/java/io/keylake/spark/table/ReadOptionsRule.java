@@ -47,16 +47,23 @@ public final class ReadOptionsRule extends NodeRule {
 
   /**
    * Gives the tables of others their names back: Spark keeps and forgets rows of tables by name.
+   * What is no table has its name again, too: it may be a view, and otherwise is told by it.
    */
   public static Rule<LogicalPlan> ofOthers() {
     return new NodeRule() {
       @Override
       protected boolean concerns(LogicalPlan node) {
-        return other(node) != null || written(node) != null;
+        return other(node) != null || written(node) != null || isNoTable(node);
       }
 
       @Override
       protected LogicalPlan changed(LogicalPlan node) {
+        if (isNoTable(node)) {
+          UnresolvedRelation relation = (UnresolvedRelation) node;
+          List<String> named = CollectionConverters.asJava(relation.multipartIdentifier());
+          Seq<String> own = sequence(named.subList(0, named.size() - 1));
+          return relation.copy(own, relation.options(), false);
+        }
         DataSourceV2Relation written = written(node);
         if (written != null) {
           return (LogicalPlan) ((V2WriteCommand) node).withNewTable(byOwnName(written));
@@ -65,6 +72,12 @@ public final class ReadOptionsRule extends NodeRule {
         return node.withNewChildren(sequence(List.<LogicalPlan>of(byOwnName(mention))));
       }
     };
+  }
+
+  /** Spark has looked for a table by this time. */
+  private static boolean isNoTable(LogicalPlan node) {
+    return node instanceof UnresolvedRelation relation
+        && isMention(relation.multipartIdentifier().last());
   }
 
   private static DataSourceV2Relation byOwnName(DataSourceV2Relation mention) {

@@ -3,9 +3,14 @@ package io.keylake.tables.storage;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
 import io.keylake.tables.KeylakeException;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import java.util.stream.Stream;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.io.FileInfo;
 import org.jspecify.annotations.Nullable;
@@ -16,6 +21,15 @@ import org.jspecify.annotations.Nullable;
  * there, too.
  */
 public final class Placement {
+  /** The properties of a table that name folders besides its location. */
+  @SuppressWarnings("deprecation") // tables still have the two names that Iceberg has replaced
+  public static final Set<String> FOLDERS =
+      Set.of(
+          TableProperties.WRITE_DATA_LOCATION,
+          TableProperties.WRITE_METADATA_LOCATION,
+          TableProperties.OBJECT_STORE_PATH,
+          TableProperties.WRITE_FOLDER_STORAGE_LOCATION);
+
   private final String table;
   private final @Nullable Folders folders; // null where the store cannot be listed
   private final @Nullable String warehouse; // null where the catalog does not say a folder
@@ -69,6 +83,29 @@ public final class Placement {
                 throw refused(location, "has the folder of a table inside, " + below.location());
               });
     }
+    return this;
+  }
+
+  /**
+   * Refuses a table whose metadata are those of a merged state: it would have the files of a keyed
+   * table, and delete them.
+   */
+  public Placement checkNoState(TableMetadata metadata) {
+    Stream.concat(
+            Stream.of(metadata.location(), metadata.metadataFileLocation()),
+            metadata.snapshots().stream().map(Snapshot::manifestListLocation))
+        .filter(Objects::nonNull)
+        .flatMap(file -> StatesFolder.tableOf(Place.written(file)).stream())
+        .distinct()
+        .filter(keyed -> folders == null || folders.hasTable(keyed))
+        .findFirst()
+        .ifPresent(
+            keyed -> {
+              throw new KeylakeException(
+                  DEFINITION,
+                  "table %s would have the files of the keyed table in %s, of which the metadata are a merged state, and would delete them; copy the rows (CREATE TABLE ... AS SELECT)"
+                      .formatted(table, keyed.location()));
+            });
     return this;
   }
 

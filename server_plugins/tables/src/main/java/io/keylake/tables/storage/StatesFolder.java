@@ -1,6 +1,7 @@
 package io.keylake.tables.storage;
 
 import java.nio.charset.StandardCharsets;
+import java.util.Optional;
 import java.util.UUID;
 import org.apache.iceberg.Table;
 
@@ -41,9 +42,16 @@ public final class StatesFolder {
     return Place.written(table.location()).child(NAME);
   }
 
+  /** The folder of the table that has a file among its states; empty for any other file. */
+  static Optional<Place> tableOf(Place file) {
+    int depth = file.parts().lastIndexOf(NAME);
+    return depth < 0
+        ? Optional.empty()
+        : Optional.of(new Place(file.scheme(), file.authority(), file.parts().subList(0, depth)));
+  }
+
   /** The folder is where a state of the table in another folder lies. */
   static boolean isState(Place folder, Place table) {
-    return folder.parts().size() == table.parts().size() + 2
-        && table.child(NAME).holds(folder);
+    return folder.parts().size() == table.parts().size() + 2 && table.child(NAME).holds(folder);
   }
 }
