@@ -184,18 +184,25 @@ def test_statements_that_are_refused(lake: kl.Lake, table: str) -> None:
         run(lake, f"{merge} INSERT (id, st.a) VALUES (s.id, s.x)")
 
 
-def test_views_of_a_keyed_table(lake: kl.Lake, table: str) -> None:
+@pytest.mark.parametrize("kind", ["TEMPORARY VIEW", "VIEW"])
+def test_views_of_a_keyed_table(lake: kl.Lake, table: str, kind: str) -> None:
     name = f"lake.{table}"
-    whole, few = (fresh_name(each).replace(".", "_") for each in ("whole", "few"))
+    views = (fresh_name(each) for each in ("whole", "few", "joined"))
+    whole, few, joined = (f"lake.{each}" if kind == "VIEW" else each.replace(".", "_") for each in views)
     run(lake, f"INSERT INTO {name} (id, i) VALUES (1, 1), (2, 2)")
-    run(lake, f"CREATE TEMPORARY VIEW {whole} AS SELECT * FROM {name}")
-    run(lake, f"CREATE TEMPORARY VIEW {few} AS SELECT id FROM {name} WHERE i < 2")
+    run(lake, f"CREATE {kind} {whole} AS SELECT * FROM {name}")
+    run(lake, f"CREATE {kind} {few} AS SELECT id FROM {name} WHERE i < 2")
+    run(lake, f"CREATE {kind} {joined} AS SELECT t.id FROM {name} t JOIN {name} s ON t.id = s.i")
     run(lake, f"DELETE FROM {whole} WHERE i = 2")
+    if kind == "VIEW":
+        with_options = f"SELECT id FROM {whole} WITH ('split-size' = '10')"
+        assert [each.id for each in run(lake, with_options)] == [1]
     assert [each.id for each in run(lake, f"SELECT id FROM {name}")] == [1]
     for statement in (
         f"UPDATE {whole} SET i = 5",
         f"MERGE INTO {whole} t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE",
         f"DELETE FROM {few} WHERE id = 1",
+        f"DELETE FROM {joined} WHERE id = 1",
     ):
         with refused_in_sql(lake, table, "UNSUPPORTED", "view", "name the table"):
             run(lake, statement)

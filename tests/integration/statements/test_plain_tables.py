@@ -171,3 +171,5 @@ def test_what_a_plain_table_is_assigned_follows_sparks_rules(lake: kl.Lake) -> N
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND") as missing:
         run(f"DELETE FROM {name}_missing WHERE id = 1")
     assert "_merge_info" not in str(missing.value)
+    with pytest.raises(AnalysisException, match=r"_missing` cannot be found"):
+        run(f"SELECT * FROM {name}_missing WITH ('split-size' = '10')").collect()

@@ -39,7 +39,7 @@ public final class ColumnChanges {
 
   /** Makes the changes of columns and of their reducers; false for a statement that has none. */
   public static boolean make(Table table, Identifier ident, TableChange... changes) {
-    checkNoConstraints(ident, changes);
+    checkNoClauses(ident, changes);
     Map<String, Reducer> reducers = KeyedProperties.reducers(ident, table.schema(), changes);
     List<ColumnChange> columns = of(table, changes);
     if (!reducers.isEmpty()) {
@@ -60,7 +60,7 @@ public final class ColumnChanges {
     return !reducers.isEmpty() || !columns.isEmpty();
   }
 
-  private static void checkNoConstraints(Identifier ident, TableChange... changes) {
+  private static void checkNoClauses(Identifier ident, TableChange... changes) {
     boolean hasConstraints =
         Arrays.stream(changes)
             .anyMatch(
@@ -71,6 +71,12 @@ public final class ColumnChanges {
       throw new KeylakeException(
           UNSUPPORTED,
           "table %s has no constraint besides its key, which is set when the table is made; check rows on a branch before they are published"
+              .formatted(ident));
+    }
+    if (Arrays.stream(changes).anyMatch(TableChange.ClusterBy.class::isInstance)) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "table %s keeps its bucket columns; CALL system.change_buckets changes the number of buckets, and other columns need a new table"
               .formatted(ident));
     }
   }

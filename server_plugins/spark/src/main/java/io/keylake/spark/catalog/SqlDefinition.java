@@ -67,11 +67,13 @@ public final class SqlDefinition {
 
   /** Refuses what nothing would keep to in a table that is no keyed table. */
   private static void checkPlain(TableInfo info) {
-    if (info.constraints().length > 0) {
+    for (Constraint constraint : info.constraints()) {
       throw new KeylakeException(
           DEFINITION,
-          "%s is for keyed tables; write USING keylake, or leave the constraint out"
-              .formatted(info.constraints()[0].toDDL()));
+          (constraint instanceof PrimaryKey
+                  ? "%s is for keyed tables; write USING keylake, or leave the constraint out"
+                  : "%s would be checked by no table; leave the constraint out")
+              .formatted(constraint.toDDL()));
     }
     for (Column column : info.columns()) {
       if (column.defaultValue() != null) {

@@ -25,25 +25,29 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * A view over one keyed table, where a statement names a table to change. Rows can be deleted
- * through a view of whole columns and all rows; Spark changes rows of views in no other way.
+ * A view over keyed tables, where a statement names a table to change. Rows can be deleted through
+ * a view of whole columns and all rows of one; Spark changes rows of views in no other way. Of a
+ * view that a catalog keeps, Iceberg leaves the query alone in the plan.
  */
 public final class TargetView {
   private final Map<ExprId, Attribute> columns = new HashMap<>();
 
   private TargetView() {}
 
-  /** The keyed table below a view; null for other plans. */
+  /** A keyed table below a view; null for other plans. */
   static @Nullable DataSourceV2Relation tableBelow(LogicalPlan target) {
     if (target instanceof SubqueryAlias alias) {
       return tableBelow(alias.child());
     }
-    return target instanceof View view
-            && view.child().collectLeaves().size() == 1
-            && view.child().collectLeaves().head() instanceof DataSourceV2Relation relation
-            && relation.table() instanceof KeyedTable
-        ? relation
-        : null;
+    if (target.children().isEmpty()) { // a table itself
+      return null;
+    }
+    for (LogicalPlan leaf : CollectionConverters.asJava(target.collectLeaves())) {
+      if (leaf instanceof DataSourceV2Relation relation && relation.table() instanceof KeyedTable) {
+        return relation;
+      }
+    }
+    return null;
   }
 
   /** The same statement on the table itself; as it is where it names no view. */
