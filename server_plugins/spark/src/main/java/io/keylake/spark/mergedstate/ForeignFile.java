@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
 record ForeignFile(ContentFile<?> file, Schema table) {
   private static final int UUID_BYTES = 16;
 
-  /** What is wrong with the file; empty where it can be read as the table says. */
+  /** The fault of the file; empty where it can be read as the table says. */
   Optional<String> fault(FileIO io) {
     if (file.format() != FileFormat.PARQUET) {
       return Optional.empty(); // the others are read by the types that they say
