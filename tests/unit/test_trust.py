@@ -61,7 +61,8 @@ def random_runs(name: str, each: str) -> tuple[int, int]:
 
 
 def simulated() -> tuple[int, int]:
-    ((night, quick),) = re.findall(r"SEEDS = TIMES > 3 \? ([\d_]+) : TIMES > 1 \? 400 : ([\d_]+)", java("SimulatorTest"))
+    numbers = re.findall(r"SEEDS = TIMES > 3 \? ([\d_]+) : TIMES > 1 \? 400 : ([\d_]+)", java("SimulatorTest"))
+    ((night, quick),) = numbers
     return int(quick), int(night) * NIGHT
 
 

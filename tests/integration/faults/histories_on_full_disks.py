@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -15,6 +16,7 @@ from integration.faults.any_verb import EVERYTHING, SHAPE, History, newest_of, o
 
 SIZE = "48m"
 ROOM = (0, 4_096, 20_000, 60_000, 150_000, 400_000)  # bytes that are left
+DONE = "done"
 SETTINGS = {"spark.keylake.maintenance.enabled": "false", "spark.sql.shuffle.partitions": "2"}
 
 
@@ -28,16 +30,11 @@ def main(folder: Path, seed: int, verbs: int) -> None:
         for _ in range(verbs):
             newest = newest_of(twin.table)
             verb, after = history.work(twin)
-            is_acknowledged = False
             filler = full(folder, draw.choice(ROOM))
-            try:
-                verb()
-                is_acknowledged = True
-                ends["done"] += 1
-            except kl.KeylakeError as error:
-                assert not any(word in str(error) for word in ("\n", "Exception", "org.apache")), error
-                ends[type(error).__name__] += 1
+            end = end_of(verb)
             filler.unlink()
+            ends[end] += 1
+            is_acknowledged = end == DONE
             history.undoable &= is_acknowledged
             twin = opened(lake, twin, newest, after, is_acknowledged)
         twin.table.compact("full")
@@ -45,6 +42,18 @@ def main(folder: Path, seed: int, verbs: int) -> None:
         twin.check()
     assert ends["Unavailable"], ends
     print(dict(ends))
+
+
+def end_of(verb: Callable[[], object]) -> str:
+    """The error of a verb that failed, which is one sentence."""
+    try:
+        verb()
+    except kl.KeylakeError as error:
+        said, end = str(error), type(error).__name__
+    else:
+        return DONE
+    assert not any(word in said for word in ("\n", "Exception", "org.apache")), said
+    return end
 
 
 def full(folder: Path, room: int) -> Path:

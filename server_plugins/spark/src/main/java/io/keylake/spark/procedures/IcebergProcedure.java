@@ -115,7 +115,7 @@ record IcebergProcedure(KeyedCatalog catalog, @Nullable String instead) {
     }
     try {
       TableMetadata metadata = ((BaseTable) made).operations().current();
-      new Placement(arguments.text("table"), made.io(), null).checkNoState(metadata);
+      new Placement(arguments.requiredText("table"), made.io(), null).checkNoState(metadata);
     } catch (KeylakeException e) {
       catalog.icebergCatalog().dropTable(new TableArgument(catalog).identifier(arguments), false);
       throw e;
