@@ -241,6 +241,35 @@ def test_random_queries_give_what_they_give_with_shuffles(lake: kl.Lake, seed: i
             assert found == rows_of(lake, query), (step, query)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", seeds(few=1, many=8))
+def test_random_queries_of_tables_of_several_shapes(lake: kl.Lake, seed: int) -> None:
+    """On columns that some lie by and others do not, in subqueries and groupings, too."""
+    random = Random(seed)
+    shapes = [shape for name, shape in SHAPES.items() if name != "a text"]
+    tables = [filled(lake, shape, 170 + 10 * seed + n, random.choice((2, 3, 4))) for n, shape in enumerate(shapes)]
+    query = f"SELECT id, a, b FROM {random.choice(tables).sql_name}"
+    for step in range(4):
+        right = random.choice(tables)
+        by = random.choice(("l.id = r.id", "l.a = r.id", "l.id = r.id AND l.a < r.a", "l.id = r.a"))
+        columns = random.choice(("id", "id, day", "id, b")) if len(right.model.key) > 1 else "id"
+        joined = f"({query}) l JOIN {right.sql_name} r ON {by}"
+        outer = joined.replace(" l JOIN ", " l LEFT JOIN ")
+        counted = f"count(*) OVER (PARTITION BY {columns}) AS b"
+        query = random.choice(
+            (
+                f"SELECT l.id, l.a, max(r.b) AS b FROM {outer} GROUP BY l.id, l.a",
+                f"SELECT r.id, max(l.a) AS a, r.b FROM {joined} GROUP BY r.id, r.b",
+                f"SELECT l.* FROM ({query}) l LEFT ANTI JOIN {right.sql_name} r ON {by} AND r.c IS NULL",
+                f"SELECT * FROM ({query}) l WHERE l.id IN (SELECT id FROM {right.sql_name} WHERE a > 10)",
+                f"SELECT id, a, {counted} FROM (SELECT r.*, l.a AS x FROM {joined})",
+            )
+        )
+        found = rows_of(lake, query)
+        with changed_settings(lake, SHUFFLED):
+            assert found == rows_of(lake, query), (step, query)
+
+
 def test_the_plan_is_read_without_taking_the_output_of_others(
     lake: kl.Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:
