@@ -63,6 +63,7 @@ class Shape:
 
 
 COMPOUND: dict[str, pa.DataType] = {"id": pa.int64(), "day": pa.date32()}
+TENANTS: dict[str, pa.DataType] = COMPOUND | {"tenant": pa.string()}
 TEXT: dict[str, pa.DataType] = {"name": pa.string()}
 SUMS: dict[str, kl.Reducer] = {"a": kl.Sum(), "c": kl.Sum(), "d": kl.ArraySum(), "e": kl.First()}
 OTHER_ACCUMULATORS: dict[str, kl.Reducer] = {
@@ -190,6 +191,7 @@ class _Draw:
         makers: dict[str, object] = {
             "id": number,
             "day": date(1970, 1, 1) + timedelta(days=self.random.randint(-1, 1)),
+            "tenant": ("", "k é", "/")[number % 3],
             "name": ("", "k", "é", "\uffff", "\U0001f600")[number % 5] + str(number),
         }
         return {name: makers[name] for name in self.shape.key}
@@ -225,7 +227,7 @@ def shapes() -> Iterator[tuple[str, Shape]]:
     yield "ordering, compound key", Shape("ordering", COMPOUND)
     yield "ordering, text key", Shape("ordering", TEXT)
     yield "commit", Shape("commit")
-    yield "partitions and groups", Shape("explicit", COMPOUND, groups={"g": ("a", "b")}, partition_by=("day",))
+    yield "partitions and groups", Shape("explicit", TENANTS, groups={"g": ("a", "b")}, partition_by=("tenant", "day"))
     yield "key groups", Shape("explicit", COMPOUND, key_groups=7)
     yield "accumulators", Shape("explicit", reducers=SUMS)
     yield "accumulators, commit", Shape("commit", reducers=OTHER_ACCUMULATORS)

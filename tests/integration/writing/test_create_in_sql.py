@@ -1,9 +1,13 @@
 """Keyed tables defined by the clauses of Spark's CREATE TABLE: the same tables as the SDK makes, or one sentence."""
 
+from datetime import date
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 import keylake as kl
+import keylake.local
 from integration.refusals import refused_in_sql
 from integration.twin import fresh_name
 
@@ -61,6 +65,26 @@ def test_all_words(lake: kl.Lake) -> None:
     assert made.comment == expected.comment
     assert [(each.name, each.doc) for each in made.columns if each.doc] == [("user_id", "who"), ("clicks", "how often")]
     assert lake.table(name).retention_policy().days == 7
+
+
+def test_partitions_in_another_order_than_the_key(lake: kl.Lake, warehouse: Path) -> None:
+    """Each value lies in the partition of its own column, for every writer and reader."""
+    name = fresh_name("created")
+    lake.spark.sql(
+        f"CREATE TABLE lake.{name} (day DATE, city STRING, id INT, a INT, PRIMARY KEY (day, city, id)) USING keylake "
+        "PARTITIONED BY (city, day) CLUSTERED BY (id) INTO 2 BUCKETS"
+    ).collect()
+    lake.spark.sql(f"INSERT INTO lake.{name} VALUES (DATE'2026-01-02', 'Oslo', 1, 1), (DATE'2026-01-03', '', 2, 2)")
+    table = lake.table(name)
+    with keylake.local.open(warehouse) as here:
+        here.table(name).update([{"day": date(2026, 1, 2), "city": "Oslo", "id": 1, "a": 5}])
+        assert here.table(name).read().to_arrow().num_rows == 2
+    for kind in ("settle", "full"):
+        table.compact(kind)
+        assert table.check("pages").is_ok
+        assert [row.a for row in table.read(where="city = 'Oslo'").collect()] == [5]
+        assert [row.a for row in table.read(where="day = DATE'2026-01-03'").collect()] == [2]
+        assert table.get(day=date(2026, 1, 3), city="", id=2)
 
 
 def test_the_defaults_are_those_of_the_sdk(lake: kl.Lake) -> None:

@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The check of the keys of a data file: they ascend without one twice, lie within the bounds that
- * the manifest has of each key column, and in the bucket of the file's partition.
+ * the manifest has of each key column, and in the partition and the bucket of the file.
  */
 final class KeyCheck {
   private final NeededFile file;
@@ -91,6 +91,9 @@ final class KeyCheck {
         for (int row = 0; row < batch.numRows(); row++) {
           KeyBound now = keyOf(batch, row);
           Optional<Finding> found = now == null ? nullKey(rows) : wrong(last, now, rows);
+          if (found.isEmpty() && now != null) {
+            found = wrongPartition(now, rows);
+          }
           if (found.isEmpty() && bucketOf != null) {
             found = wrongBucket(bucketOf.of(batch.getRow(row)) % buckets, rows);
           }
@@ -125,6 +128,27 @@ final class KeyCheck {
             Kind.BOUNDS,
             "column %s of row %d is outside of the bounds in the manifest"
                 .formatted(bounds.get(i).column(), row));
+      }
+    }
+    return Optional.empty();
+  }
+
+  private Optional<Finding> wrongPartition(KeyBound now, long row) {
+    List<String> names = schema.spec().partitionBy();
+    if (file.partition().size() != names.size() + 1) {
+      return Optional.empty(); // another engine's
+    }
+    for (int i = 0; i < names.size(); i++) {
+      for (int column = 0; column < key.size(); column++) {
+        Object value = now.values().get(column);
+        if (key.get(column).name().equals(names.get(i))
+            && !(value instanceof ByteBuffer) // has no text of its own
+            && !file.partition().get(i).equals(value.toString())) {
+          return found(
+              Kind.BUCKET,
+              "column %s of row %d is %s, and %s in the partition"
+                  .formatted(names.get(i), row, value, file.partition().get(i)));
+        }
       }
     }
     return Optional.empty();

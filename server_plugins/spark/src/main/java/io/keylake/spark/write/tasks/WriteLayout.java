@@ -110,8 +110,8 @@ public record WriteLayout(
       values.add(column(rows, positions, field, leaf, state, schema, options));
     }
     List<Column> partitionBy =
-        key.stream()
-            .filter(column -> schema.spec().partitionBy().contains(column.field().name()))
+        schema.spec().partitionBy().stream() // in the order of the partition's values
+            .flatMap(name -> key.stream().filter(column -> column.field().name().equals(name)))
             .toList();
     Helper version = null;
     String ordering = schema.spec().ordering();
