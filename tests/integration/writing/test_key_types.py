@@ -2,22 +2,33 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions
 
 import keylake as kl
+import keylake.local
 from integration.random_runs import of_every
 from integration.twin import Twin, by_key, comparable, frame_of, fresh_name
 from integration.writing.key_types import KEYS
 
 
-def create(lake: kl.Lake, key: Mapping[str, pa.DataType], buckets: int) -> Twin:
+def create(lake: kl.Lake, key: Mapping[str, pa.DataType], buckets: int, partition_by: Sequence[str] = ()) -> Twin:
     columns = [pa.field("a", pa.int64()), pa.field("b", pa.string())]
     schema = pa.schema([*(pa.field(name, type_, nullable=False) for name, type_ in key.items()), *columns])
     name = fresh_name("key_types")
-    spec = kl.TableSpec.from_arrow(schema, name=name, key=list(key), versions="explicit", buckets=buckets)
+    rest = [column for column in key if column not in partition_by]
+    spec = kl.TableSpec.from_arrow(
+        schema,
+        name=name,
+        key=list(key),
+        versions="explicit",
+        buckets=buckets,
+        bucket_by=rest,
+        partition_by=partition_by,
+    )
     return Twin.create(lake, spec, schema)
 
 
@@ -54,6 +65,24 @@ def test_filters_on_a_key(lake: kl.Lake, kind: str) -> None:
     for where in (k == at, k >= at, k < at, k.isin(at, at), k != at):
         kept = by_key(frame_of(lake, everything).where(where).toArrow(), ["k"])
         assert by_key(twin.table.read(where=where).toArrow(), ["k"]) == kept, str(where)
+
+
+@of_every("kind", {kind: kind for kind in KEYS}, today=4)
+def test_a_key_that_partitions(lake: kl.Lake, warehouse: Path, kind: str) -> None:
+    """Rows of one key are in one partition, for each writer and reader, and after each rewrite."""
+    type_, values = KEYS[kind]
+    twin = create(lake, {"k": type_, "id": pa.int64()}, buckets=1, partition_by=["k"])
+    keys: list[dict[str, object]] = [{"k": value, "id": 1} for value in values[:6]]
+    write(twin, keys)
+    for policy in (None, "settle", "full"):
+        if policy:
+            twin.table.compact(policy)
+        twin.check()
+        assert twin.table.check("pages").is_ok
+        for key in (keys[0], keys[-1]):
+            assert twin.get(key) == twin.expected().get((comparable(key["k"]), 1)), key
+        with keylake.local.open(warehouse) as here:
+            assert by_key(here.table(twin.table.name).read().to_arrow(), ["k", "id"]) == twin.expected()
 
 
 @pytest.mark.slow

@@ -28,7 +28,6 @@ import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.util.ByteBuffers;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -201,9 +200,7 @@ public final class BucketCounts {
     if (value instanceof CharSequence text) {
       return text.toString();
     }
-    return value instanceof ByteBuffer buffer
-        ? ByteBuffers.toByteArray(buffer)
-        : (Serializable) value;
+    return value instanceof ByteBuffer buffer ? PartitionBytes.of(buffer) : (Serializable) value;
   }
 
   /** The files of each bucket, if there are so many. */

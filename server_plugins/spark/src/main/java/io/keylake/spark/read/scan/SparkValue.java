@@ -1,5 +1,6 @@
 package io.keylake.spark.read.scan;
 
+import io.keylake.tables.buckets.PartitionBytes;
 import java.math.BigDecimal;
 import java.nio.ByteBuffer;
 import java.util.UUID;
@@ -18,6 +19,9 @@ public final class SparkValue {
     }
     if (value instanceof BigDecimal decimal) {
       return Decimal.apply(decimal);
+    }
+    if (value instanceof PartitionBytes bytes) {
+      return bytes.bytes();
     }
     return value instanceof ByteBuffer bytes ? ByteBuffers.toByteArray(bytes) : value;
   }
