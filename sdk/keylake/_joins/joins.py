@@ -55,12 +55,14 @@ def join(
     stood then, never a value from later. That is by business time where a table has archived states
     (`table.states.archive`), and by the time of its commits otherwise: a table that was loaded today has no row of
     yesterday. Samples older than the first commit are refused, as all of them would get nulls; `missing="null"` says
-    that these are meant. A sample without a time gets nulls.
+    that these are meant. A sample without a time gets nulls. Columns are those that the table has now: values of the
+    time before a column was renamed or widened come with it, and rows that are older than a column have its default.
 
     Only the columns asked for are read. Tables are neither moved nor sorted, where they are bucketed by what they are
     joined on; samples that lie otherwise are moved once, not once for each table. `kl.explain_join` tells.
 
-    Raises `DefinitionError` for columns that cannot be joined so, such as a part of a key, `BadRows` for samples that
+    Raises `DefinitionError` for columns that cannot be joined so, such as a part of a key, or a struct that had other
+    members at the time of a sample, `BadRows` for samples that
     are no rows or older than a table, and `SnapshotExpired` if samples are older than what a table keeps.
 
     Example::
@@ -247,9 +249,10 @@ class _Plan:
             frame = frame.where("false")
         for at, state in enumerate(states):
             rows = state.read(one.table)
+            of_state = state.columns(self.session, one.table, (*key, *one.columns))
             names = [
-                *(f"{quoted(name)} AS {quoted(_column(number, at, 'key ' + name))}" for name in key),
-                *(f"{quoted(name)} AS {quoted(_column(number, at, name))}" for name in one.columns),
+                *(f"{of_state[name]} AS {quoted(_column(number, at, 'key ' + name))}" for name in key),
+                *(f"{of_state[name]} AS {quoted(_column(number, at, name))}" for name in one.columns),
             ]
             terms = [f"{quoted(name)} = {quoted(_column(number, at, 'key ' + name))}" for name in key]
             terms += [] if state.condition is None else [state.condition]

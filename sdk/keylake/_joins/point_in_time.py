@@ -11,12 +11,16 @@ date is its midnight in UTC.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from pyiceberg.schema import Schema
+from pyiceberg.types import NestedField, PrimitiveType
+
+from keylake._definition.spec_json import FullForm, parse
 from keylake._server.session import Session
-from keylake._server.statements import quoted
+from keylake._server.statements import Call, TablePath, literal, quoted, sql_type
 from keylake.errors import BadRows, DefinitionError, SnapshotExpired
 
 if TYPE_CHECKING:
@@ -40,6 +44,44 @@ class State:
     def read(self, table: KeyedTable[Any]) -> DataFrame:
         """The merged rows of the state."""
         return table.read(at=self.branch if self.snapshot_id is None else self.snapshot_id)
+
+    def columns(self, session: Session, table: KeyedTable[Any], names: Sequence[str]) -> dict[str, str]:
+        """Each column as it is called now, as SQL over the rows of the state, which have the names of their time.
+
+        Raises `DefinitionError` for a column that has other members now.
+        """
+        if self.snapshot_id is None:
+            return {name: quoted(name) for name in names}
+        now = _schema(session, table, None)
+        then = {field.field_id: field for field in _schema(session, table, self.snapshot_id).fields}
+        return {name: _as_it_was(table, now.find_field(name), then) for name in names}
+
+
+def _schema(session: Session, table: KeyedTable[Any], at: int | None) -> Schema:
+    answer = session.call(Call.of("describe", TablePath(table.name), at=at))
+    return parse(answer.column("spec")[0].as_py(), FullForm).schema_
+
+
+def _as_it_was(table: KeyedTable[Any], now: NestedField, then: Mapping[int, NestedField]) -> str:
+    was = then.get(now.field_id)
+    if was is None:
+        return _default(now)
+    if was.field_type == now.field_type:
+        return quoted(was.name)
+    if isinstance(now.field_type, PrimitiveType):  # which was widened
+        return f"CAST({quoted(was.name)} AS {sql_type(now.field_type)})"
+    raise DefinitionError(
+        f"Column {now.name!r} of {table.name} has other members now than at the time of some samples. Name the columns "
+        "to join without it, or leave these samples out."
+    )
+
+
+def _default(column: NestedField) -> str:
+    """The value of a column in rows that are older than it."""
+    if not isinstance(column.field_type, PrimitiveType):
+        return "NULL"
+    value = "NULL" if column.initial_default is None else literal(str(column.initial_default))
+    return f"CAST({value} AS {sql_type(column.field_type)})"
 
 
 @dataclass(frozen=True)

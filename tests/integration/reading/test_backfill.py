@@ -186,6 +186,38 @@ def test_archived_states_come_before_snapshots(lake: kl.Lake) -> None:
         kl.join([{"id": 1, "on": date(2026, 10, 31)}], [made["a"]], on="id", as_of="on")
 
 
+def test_columns_are_those_of_now_for_samples_of_any_time(lake: kl.Lake) -> None:
+    """They are found by their ids: names may have been those of others."""
+    name = f"{lake.catalog}.{fresh_name('backfill')}"
+    run = lake.spark.sql
+    run(f"CREATE TABLE {name} (id INT PRIMARY KEY, a INT, b INT, x INT, s STRUCT<m: INT>) USING keylake").collect()
+    run(f"INSERT INTO {name} VALUES (1, 10, 20, 30, named_struct('m', 5))").collect()
+    for change in (
+        "RENAME COLUMN a TO c",
+        "RENAME COLUMN b TO a",
+        "RENAME COLUMN c TO b",
+        "ALTER COLUMN a TYPE BIGINT",
+        "DROP COLUMN x",
+        "ADD COLUMN x INT",
+        "ADD COLUMN y STRING",
+    ):
+        run(f"ALTER TABLE {name} {change}").collect()
+    made = lake.table(name.partition(".")[2])
+    before = made.history(at_most=1)[0].committed_at
+    made.update([{"id": 1, "x": 31}])
+    samples = [{"id": 1, "at": before}, {"id": 1, "at": made.history(at_most=1)[0].committed_at}]
+    rows = kl.join(samples, [made["a", "b", "x", "y", "s"]], on="id", as_of="at").toArrow().to_pylist()
+    now = {"a": 20, "b": 10, "y": None, "s": {"m": 5}}
+    assert [{key: row[key] for key in ("a", "b", "y", "s")} for row in rows] == [now, now]
+    assert [row["x"] for row in rows] == [None, 31]
+    run(f"ALTER TABLE {name} ADD COLUMN s.n INT").collect()
+    made = lake.table(made.name)
+    made.update([{"id": 1, "x": 32}])
+    with pytest.raises(kl.DefinitionError, match=r"Column 's' of .* has other members now"):
+        kl.join(samples, [made["s"]], on="id", as_of="at").collect()
+    assert kl.join(samples, [made["a"]], on="id", as_of="at").count() == 2
+
+
 def test_history_that_has_expired_is_not_guessed(lake: kl.Lake) -> None:
     made = table(lake, ID, "a")
     made.upsert([{"id": 1, "a": 1}])

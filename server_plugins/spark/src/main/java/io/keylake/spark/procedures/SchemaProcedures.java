@@ -3,6 +3,7 @@ package io.keylake.spark.procedures;
 import static io.keylake.spark.procedures.TableArgument.quoted;
 
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
+import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.indexes.ValueIndexes;
 import io.keylake.tables.schema.ChangesJson;
 import io.keylake.tables.schema.SchemaChange;
@@ -10,6 +11,7 @@ import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableDefinition;
 import java.util.List;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.util.SnapshotUtil;
 
 /** The columns of a table, and their indices. */
 final class SchemaProcedures {
@@ -28,7 +30,10 @@ final class SchemaProcedures {
   List<LocalProcedure> all() {
     return List.of(
         LocalProcedure.of(
-            "describe", List.of(LocalProcedure.required("table")), SpecRow.class, this::described),
+            "describe",
+            List.of(LocalProcedure.required("table"), LocalProcedure.optionalNumber("at")),
+            SpecRow.class,
+            this::described),
         LocalProcedure.of(
             "alter_columns",
             List.of(LocalProcedure.required("table"), LocalProcedure.required("changes")),
@@ -69,8 +74,19 @@ final class SchemaProcedures {
     return indexes(table);
   }
 
+  /** The spec as it is, or with the columns that the table had at a snapshot. */
   private List<SpecRow> described(Arguments arguments) {
-    return described(arguments, tables.load(arguments));
+    Table table = tables.load(arguments);
+    Long at = arguments.number("at");
+    if (at == null) {
+      return described(arguments, table);
+    }
+    if (table.snapshot(at) == null) {
+      CommitRange.of(table, at, at); // says what is there
+    }
+    KeyedSchema then = KeyedSchema.of(table, SnapshotUtil.schemaFor(table, at));
+    String name = quoted(tables.identifier(arguments));
+    return List.of(new SpecRow(TableDefinition.describe(table, name, then)));
   }
 
   private List<SpecRow> described(Arguments arguments, Table table) {
