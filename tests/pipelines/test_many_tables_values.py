@@ -11,7 +11,7 @@ import pytest
 
 import keylake as kl
 from integration.event_log import EventLog
-from integration.histories import COMPOUND, Shape
+from integration.histories import COMPOUND, TENANTS, Shape
 from integration.twin import Twin, fresh_name
 from keylake_pipelines.multi_table.write import TableBatch, write_tables
 from pipelines.many_tables import COLUMNS, Change, change, create, few_rows_by, name_of, rows, written
@@ -144,10 +144,11 @@ def test_uuids_are_keys(lake: kl.Lake) -> None:
 
 SHAPES = {
     "few buckets": Shape("explicit"),
-    "partitions and groups": Shape("explicit", COMPOUND, groups={"g": ("a", "b")}, partition_by=("day",)),
+    "partitions and groups": Shape("explicit", TENANTS, groups={"g": ("a", "b")}, partition_by=("tenant", "day")),
     "key groups": Shape("explicit", COMPOUND, key_groups=7),
     "one bucket, text": Shape("explicit", {"name": pa.string()}, buckets=1),
     "decimals and binary": Shape("explicit", {"n": pa.decimal128(20, 2), "b2": pa.binary()}, buckets=4),
+    "binary partitions": Shape("explicit", {"n": pa.int64(), "b2": pa.binary()}, buckets=2, partition_by=("b2",)),
 }
 
 
