@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyiceberg.types import UUIDType
 
 from keylake._definition.spec import Names, TableSpec, names_of
-from keylake._joins.point_in_time import Missing, State, states_of
+from keylake._joins.point_in_time import Missing, State, columns_of, states_of
 from keylake._server.session import Session
 from keylake._server.statements import quoted
 from keylake.errors import BadRows, DefinitionError, check_type
@@ -62,8 +62,8 @@ def join(
     joined on; samples that lie otherwise are moved once, not once for each table. `kl.explain_join` tells.
 
     Raises `DefinitionError` for columns that cannot be joined so, such as a part of a key, or a struct that had other
-    members at the time of a sample, `BadRows` for samples that
-    are no rows or older than a table, and `SnapshotExpired` if samples are older than what a table keeps.
+    members at the time of a sample, `BadRows` for samples that are no rows or older than a table, and
+    `SnapshotExpired` if samples are older than what a table keeps.
 
     Example::
 
@@ -247,12 +247,12 @@ class _Plan:
         key = self.key_of(one.table)
         if self.how == "inner" and not states:  # no sample falls on a state
             frame = frame.where("false")
-        for at, state in enumerate(states):
+        columns = columns_of(self.session, one.table, states, (*key, *one.columns))
+        for at, (state, then) in enumerate(zip(states, columns, strict=True)):
             rows = state.read(one.table)
-            of_state = state.columns(self.session, one.table, (*key, *one.columns))
             names = [
-                *(f"{of_state[name]} AS {quoted(_column(number, at, 'key ' + name))}" for name in key),
-                *(f"{of_state[name]} AS {quoted(_column(number, at, name))}" for name in one.columns),
+                *(f"{then[name]} AS {quoted(_column(number, at, 'key ' + name))}" for name in key),
+                *(f"{then[name]} AS {quoted(_column(number, at, name))}" for name in one.columns),
             ]
             terms = [f"{quoted(name)} = {quoted(_column(number, at, 'key ' + name))}" for name in key]
             terms += [] if state.condition is None else [state.condition]

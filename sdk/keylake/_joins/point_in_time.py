@@ -45,16 +45,26 @@ class State:
         """The merged rows of the state."""
         return table.read(at=self.branch if self.snapshot_id is None else self.snapshot_id)
 
-    def columns(self, session: Session, table: KeyedTable[Any], names: Sequence[str]) -> dict[str, str]:
-        """Each column as it is called now, as SQL over the rows of the state, which have the names of their time.
 
-        Raises `DefinitionError` for a column that has other members now.
-        """
-        if self.snapshot_id is None:
-            return {name: quoted(name) for name in names}
-        now = _schema(session, table, None)
-        then = {field.field_id: field for field in _schema(session, table, self.snapshot_id).fields}
-        return {name: _as_it_was(table, now.find_field(name), then) for name in names}
+def columns_of(
+    session: Session, table: KeyedTable[Any], states: Sequence[State], names: Sequence[str]
+) -> list[dict[str, str]]:
+    """Columns as they are called now, each as SQL over the rows of each state, which have the names of their time.
+
+    Raises `DefinitionError` for a column that has other members now.
+    """
+    as_it_is = {name: quoted(name) for name in names}
+    if all(state.snapshot_id is None for state in states):
+        return [as_it_is for _ in states]
+    now = {field.name: field for field in _schema(session, table, None).fields}
+    found: list[dict[str, str]] = []
+    for state in states:
+        if state.snapshot_id is None:
+            found.append(as_it_is)
+        else:
+            then = {field.field_id: field for field in _schema(session, table, state.snapshot_id).fields}
+            found.append(as_it_is | {name: _as_it_was(table, now[name], then) for name in names if name in now})
+    return found
 
 
 def _schema(session: Session, table: KeyedTable[Any], at: int | None) -> Schema:

@@ -20,7 +20,7 @@ public final class PartitionBytes implements Serializable {
     return new PartitionBytes(ByteBuffers.toByteArray(buffer).clone());
   }
 
-  /** The bytes, which are those of the caller. */
+  /** A copy of the bytes. */
   public byte[] bytes() {
     return bytes.clone();
   }
