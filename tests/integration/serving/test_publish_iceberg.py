@@ -128,6 +128,24 @@ def test_columns_change(lake: kl.Lake, copy: str) -> None:
     assert found(lake, copy, ("id",)) == by_key(lake.table(twin.table.name).read().toArrow(), ("id",))
 
 
+def test_members_that_have_changed_since_the_newest_commit(lake: kl.Lake, copy: str) -> None:
+    """They are found by their ids, in lists and maps, too: another one stands in the place of one that went."""
+    name = f"{lake.catalog}.{fresh_name('published')}"
+    run = lake.spark.sql
+    pair = "STRUCT<x: INT, y: INT>"
+    columns = f"id INT PRIMARY KEY, s {pair}, n {pair}, l ARRAY<{pair}>, m MAP<STRING, {pair}>"
+    run(f"CREATE TABLE {name} ({columns}) USING keylake").collect()
+    value = "named_struct('x', 1, 'y', 2)"
+    run(f"INSERT INTO {name} VALUES (1, {value}, NULL, array({value}, NULL), map('k', {value}))").collect()
+    for member in ("s", "n", "l.element", "m.value"):
+        run(f"ALTER TABLE {name} DROP COLUMN {member}.y").collect()
+        run(f"ALTER TABLE {name} ADD COLUMN {member}.z INT").collect()
+    lake.table(name.partition(".")[2]).serving.publish_iceberg(copy)
+    (row,) = opened(lake, copy).scan().to_arrow().to_pylist()
+    now = {"x": 1, "z": None}
+    assert (row["s"], row["n"], row["l"], row["m"]) == (now, None, [now, None], [("k", now)])
+
+
 def test_others_who_write_to_the_copy(lake: kl.Lake, copy: str) -> None:
     twin = written(lake)
     twin.table.publish_iceberg(copy)

@@ -10,7 +10,6 @@ import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.Positions;
 import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.spec.KeyedSchema;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -30,7 +29,6 @@ import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.AlreadyExistsException;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.spark.CommitMetadata;
-import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.transforms.Transforms;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.util.SnapshotUtil;
@@ -41,7 +39,6 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.apache.spark.sql.functions;
-import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -282,16 +279,12 @@ public final class PlainCopy {
     Schema then = SnapshotUtil.schemaFor(table, head);
     Dataset<Row> rows =
         spark.sql("SELECT * FROM %s VERSION AS OF %d".formatted(source.sql(), head));
-    StructType types = SparkSchemaUtil.convert(visible);
-    List<Column> columns = new ArrayList<>();
-    for (NestedField column : visible.columns()) {
-      NestedField before = then.findField(column.fieldId());
-      Column value =
-          before == null ? functions.lit(column.initialDefault()) : rows.col(quoted(before.name()));
-      columns.add(value.cast(types.apply(column.name()).dataType()).as(column.name()));
-    }
+    Column[] columns =
+        visible.columns().stream()
+            .map(column -> ValueAsNow.of(column, then, name -> rows.col(quoted(name))))
+            .toArray(Column[]::new);
     // keys are never null, whatever the plan says of them
-    rows.select(columns.toArray(Column[]::new))
+    rows.select(columns)
         .writeTo(to)
         .option("check-nullability", "false")
         .overwrite(functions.lit(true));
