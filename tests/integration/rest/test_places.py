@@ -1,11 +1,10 @@
 """Names and places that a client of the REST catalog gives its own tables: none is that of a keyed table's files."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog
 from pyspark.errors import PySparkException
 
 import keylake as kl
@@ -14,13 +13,6 @@ from integration.twin import fresh_name
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("a", pa.int64())])
 COLUMNS = {"type": "struct", "fields": [{"id": 1, "name": "id", "type": "long", "required": False}]}
-
-
-@pytest.fixture(scope="module")
-def newest(endpoint: Endpoint) -> Iterator[Catalog]:
-    catalog = load_catalog("newest", **endpoint.properties())
-    yield catalog
-    catalog.close()
 
 
 @pytest.fixture
@@ -37,10 +29,10 @@ def refused(endpoint: Endpoint, name: str, status: int, says: str, **words: obje
 
 
 def test_the_metadata_of_a_merged_state_make_no_table(
-    lake: kl.Lake, endpoint: Endpoint, newest: Catalog, table: kl.KeyedTable
+    lake: kl.Lake, endpoint: Endpoint, plain: Catalog, table: kl.KeyedTable
 ) -> None:
     """Such a table would delete the files of the keyed one with its own."""
-    location = newest.load_table(table.name).metadata_location
+    location = plain.load_table(table.name).metadata_location
     body = {"name": "mine", "metadata-location": location}
     told = endpoint.ask("POST", "/v1/lake/namespaces/places/register", body)
     assert told.status == 400, told.text
@@ -48,17 +40,17 @@ def test_the_metadata_of_a_merged_state_make_no_table(
     call = f"CALL lake.system.register_table(table => 'places.mine', metadata_file => '{location}')"
     with pytest.raises(PySparkException, match="would have the files of the keyed table"):
         lake.spark.sql(call).collect()
-    assert not newest.table_exists("places.mine")
+    assert not plain.table_exists("places.mine")
     assert table.read().count() == 1
 
 
-def test_a_table_hides_no_branch(endpoint: Endpoint, newest: Catalog, table: kl.KeyedTable) -> None:
+def test_a_table_hides_no_branch(endpoint: Endpoint, plain: Catalog, table: kl.KeyedTable) -> None:
     table.branches.create("x")
     name = table.name.split(".")[1]
     refused(endpoint, f"{name}.branch_x", 403, f"would hide branch 'x' of the keyed table {table.name}")
     refused(endpoint, f"{name}.tag_x", 403, "would hide tag 'x'", **{"stage-create": True})
     own = fresh_name("places")
-    newest.create_table(own, SCHEMA)
+    plain.create_table(own, SCHEMA)
     renaming = {
         "source": {"namespace": ["places"], "name": own.split(".")[1]},
         "destination": {"namespace": ["places"], "name": f"{name}.branch_x"},
@@ -67,7 +59,7 @@ def test_a_table_hides_no_branch(endpoint: Endpoint, newest: Catalog, table: kl.
     update = {"action": "add-schema", "schema": {**COLUMNS, "schema-id": 0}}
     path = f"/v1/lake/namespaces/places/tables/{name}.branch_x"
     assert endpoint.ask("POST", path, {"requirements": [{"type": "assert-create"}], "updates": [update]}).status == 403
-    assert newest.load_table(("places", f"{name}.branch_x")).scan().count() == 1
+    assert plain.load_table(("places", f"{name}.branch_x")).scan().count() == 1
 
 
 def test_a_table_lies_in_the_warehouse(
@@ -80,4 +72,13 @@ def test_a_table_lies_in_the_warehouse(
     for folder in ("write.data.path", "write.metadata.path"):
         inside = {folder: str(warehouse / path / "metadata")}
         refused(endpoint, "foldered", 400, "lies inside the folder of a table", properties=inside)
+    whole = {"write.data.path": str(warehouse / path)}
+    refused(endpoint, "foldered", 400, "is the folder of a table", properties=whole)
     assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_table_may_name_folders_of_its_own(plain: Catalog) -> None:
+    table = plain.create_table(fresh_name("places"), SCHEMA)
+    with table.transaction() as change:
+        change.set_properties({"write.data.path": f"{table.location()}/elsewhere", "own": "1"})
+    assert plain.load_table(table.name()).properties["own"] == "1"

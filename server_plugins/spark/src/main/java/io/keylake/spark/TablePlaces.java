@@ -40,7 +40,7 @@ record TablePlaces(@Nullable String warehouse, boolean dropsFolders) {
     String location = given == null ? placement.free(staged.location()) : staged.location();
     placement.checkInWarehouse(location).checkFree(location).checkApart(location);
     for (String folder : Placement.FOLDERS) {
-      checkFolder(placement, location, staged.properties().get(folder));
+      placement.checkFolder(location, staged.properties().get(folder));
     }
     return named.withLocation(location);
   }
@@ -71,7 +71,7 @@ record TablePlaces(@Nullable String warehouse, boolean dropsFolders) {
     placement.checkInWarehouse(table.location()).checkApart(table.location());
     for (String folder : Placement.FOLDERS) {
       Map<String, String> from = properties.containsKey(folder) ? properties : table.properties();
-      checkFolder(placement, table.location(), from.get(folder));
+      placement.checkFolder(table.location(), from.get(folder));
     }
   }
 
@@ -86,13 +86,7 @@ record TablePlaces(@Nullable String warehouse, boolean dropsFolders) {
       placement.checkInWarehouse(set.value()).checkFree(set.value()).checkApart(set.value());
     }
     if (Placement.FOLDERS.contains(set.property())) {
-      checkFolder(placement, table.location(), set.value());
-    }
-  }
-
-  private static void checkFolder(Placement placement, String location, @Nullable String folder) {
-    if (folder != null && !Placement.isWithin(location, folder)) {
-      placement.checkInWarehouse(folder).checkFree(folder).checkApart(folder);
+      placement.checkFolder(table.location(), set.value());
     }
   }
 

@@ -5,7 +5,10 @@ import io.keylake.tables.StoreFailure;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec;
 import io.keylake.tables.storage.Placement;
+import java.util.Collections;
 import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Stream;
@@ -92,14 +95,30 @@ final class KeyedGuard {
         .anyMatch(UpdateRequirement.AssertTableDoesNotExist.class::isInstance)) {
       checkName(call, name);
     }
-    for (MetadataUpdate update : commit.updates()) {
+    checkPlaces(call, name, commit.updates());
+  }
+
+  /** A commit that names no place costs no look at the table. */
+  private static void checkPlaces(Call call, TableIdentifier name, List<MetadataUpdate> updates) {
+    String moved = null;
+    Map<String, String> properties = new HashMap<>();
+    for (MetadataUpdate update : updates) {
       if (update instanceof MetadataUpdate.SetLocation set) {
-        checkLocation(call, name, io(call.catalog(), name), set.location());
+        moved = set.location();
       }
       if (update instanceof MetadataUpdate.SetProperties set) {
-        checkFolders(call, name, io(call.catalog(), name), set.updated());
+        properties.putAll(set.updated());
       }
     }
+    if (moved == null && Collections.disjoint(properties.keySet(), Placement.FOLDERS)) {
+      return;
+    }
+    Table table = foundOrStaged(call.catalog(), name);
+    Placement placement = placement(call, name, table.io());
+    if (moved != null) {
+      checkLocation(placement, moved);
+    }
+    checkFolders(placement, moved == null ? table.location() : moved, properties);
   }
 
   /** Refuses a table by whose name engines mean a branch or tag of a keyed one. */
@@ -122,8 +141,9 @@ final class KeyedGuard {
       checkName(call, name);
       TableBuilder builder = call.catalog().buildTable(name, new Schema()); // nothing is stored
       Table staged = builder.withLocation(request.location()).createTransaction().table();
-      checkLocation(call, name, staged.io(), staged.location());
-      checkFolders(call, name, staged.io(), request.properties());
+      Placement placement = placement(call, name, staged.io());
+      checkLocation(placement, staged.location());
+      checkFolders(placement, staged.location(), request.properties());
     }
   }
 
@@ -137,20 +157,17 @@ final class KeyedGuard {
     return Stream.concat(asked, there).max(Comparator.naturalOrder()).orElse(LEAST_FORMAT_VERSION);
   }
 
-  private static void checkLocation(Call call, TableIdentifier name, FileIO io, String location) {
-    new Placement(name.toString(), io, call.warehouse())
-        .checkNotAroundWarehouse(location)
-        .checkInWarehouse(location)
-        .checkApart(location);
+  private static Placement placement(Call call, TableIdentifier name, FileIO io) {
+    return new Placement(name.toString(), io, call.warehouse());
+  }
+
+  private static void checkLocation(Placement placement, String location) {
+    placement.checkNotAroundWarehouse(location).checkInWarehouse(location).checkApart(location);
   }
 
   private static void checkFolders(
-      Call call, TableIdentifier name, FileIO io, Map<String, String> properties) {
-    for (String folder : Placement.FOLDERS) {
-      if (properties.containsKey(folder)) {
-        checkLocation(call, name, io, properties.get(folder));
-      }
-    }
+      Placement placement, String location, Map<String, String> properties) {
+    Placement.FOLDERS.forEach(name -> placement.checkFolder(location, properties.get(name)));
   }
 
   /** Refuses to register a keyed table, or another one in its place. */
@@ -158,7 +175,7 @@ final class KeyedGuard {
     if (!call.request().isOfMergingClient()) {
       checkChange(call, name, "replaced");
       checkName(call, name);
-      FileIO io = io(call.catalog(), name);
+      FileIO io = foundOrStaged(call.catalog(), name).io();
       TableMetadata metadata = registered(io, name, request);
       checkProperties(call, name, metadata.properties());
       new Placement(name.toString(), io, null).checkNoState(metadata);
@@ -174,13 +191,12 @@ final class KeyedGuard {
     }
   }
 
-  /** The files of a table that is there, or may be made. */
-  private static FileIO io(Catalog catalog, TableIdentifier name) {
+  /** A table that is there, or as it would be made. */
+  private static Table foundOrStaged(Catalog catalog, TableIdentifier name) {
     return found(catalog, name)
         .orElseGet(
             () -> // nothing is stored
-            catalog.buildTable(name, new Schema()).createTransaction().table())
-        .io();
+            catalog.buildTable(name, new Schema()).createTransaction().table());
   }
 
   private static Optional<Table> found(Catalog catalog, TableIdentifier name) {

@@ -118,6 +118,16 @@ public final class Placement {
   }
 
   /**
+   * Refuses a folder besides the location of a table that is not the table's own, as {@link
+   * #FOLDERS} name it.
+   */
+  public void checkFolder(String location, @Nullable String folder) {
+    if (folder != null && !isWithin(location, folder)) {
+      checkInWarehouse(folder).checkFree(folder).checkApart(folder);
+    }
+  }
+
+  /**
    * A location for a new table whose user named none: the default, or, where a table has its files
    * there (it was renamed or dropped, or another catalog has it), a folder beside.
    */
