@@ -42,6 +42,9 @@ final class KeyCheck {
   private final Comparator<KeyBound> order;
   private final List<Bounds> bounds = new ArrayList<>();
 
+  /** The places in the key of the columns of the partition; none in files of other engines. */
+  private final List<Integer> partitionedBy;
+
   /** The bounds of a key column, in the column's order. */
   private record Bounds(
       String column,
@@ -61,6 +64,12 @@ final class KeyCheck {
     this.buckets = buckets;
     this.key = schema.sortKey();
     this.order = KeyBound.order(key);
+    List<String> names = key.stream().map(NestedField::name).toList();
+    List<String> partitionBy = schema.spec().partitionBy();
+    this.partitionedBy =
+        file.partition().size() == partitionBy.size() + 1
+            ? partitionBy.stream().map(names::indexOf).toList()
+            : List.of();
     for (NestedField field : key) {
       bounds.add(
           new Bounds(
@@ -91,9 +100,6 @@ final class KeyCheck {
         for (int row = 0; row < batch.numRows(); row++) {
           KeyBound now = keyOf(batch, row);
           Optional<Finding> found = now == null ? nullKey(rows) : wrong(last, now, rows);
-          if (found.isEmpty() && now != null) {
-            found = wrongPartition(now, rows);
-          }
           if (found.isEmpty() && bucketOf != null) {
             found = wrongBucket(bucketOf.of(batch.getRow(row)) % buckets, rows);
           }
@@ -130,25 +136,19 @@ final class KeyCheck {
                 .formatted(bounds.get(i).column(), row));
       }
     }
-    return Optional.empty();
+    return wrongPartition(now, row);
   }
 
   private Optional<Finding> wrongPartition(KeyBound now, long row) {
-    List<String> names = schema.spec().partitionBy();
-    if (file.partition().size() != names.size() + 1) {
-      return Optional.empty(); // another engine's
-    }
-    for (int i = 0; i < names.size(); i++) {
-      for (int column = 0; column < key.size(); column++) {
-        Object value = now.values().get(column);
-        if (key.get(column).name().equals(names.get(i))
-            && !(value instanceof ByteBuffer) // has no text of its own
-            && !file.partition().get(i).equals(value.toString())) {
-          return found(
-              Kind.BUCKET,
-              "column %s of row %d is %s, and %s in the partition"
-                  .formatted(names.get(i), row, value, file.partition().get(i)));
-        }
+    for (int i = 0; i < partitionedBy.size(); i++) {
+      Object value = now.values().get(partitionedBy.get(i));
+      boolean hasText = !(value instanceof ByteBuffer);
+      if (hasText && !file.partition().get(i).equals(value.toString())) {
+        return found(
+            Kind.BUCKET,
+            "column %s of row %d is %s, and %s in the partition"
+                .formatted(
+                    key.get(partitionedBy.get(i)).name(), row, value, file.partition().get(i)));
       }
     }
     return Optional.empty();

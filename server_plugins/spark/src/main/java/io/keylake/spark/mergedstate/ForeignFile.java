@@ -18,6 +18,7 @@ import org.apache.parquet.column.ColumnDescriptor;
 import org.apache.parquet.column.statistics.Statistics;
 import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
+import org.apache.parquet.hadoop.metadata.ColumnPath;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
 import org.apache.parquet.schema.LogicalTypeAnnotation;
 import org.apache.parquet.schema.LogicalTypeAnnotation.DecimalLogicalTypeAnnotation;
@@ -95,7 +96,7 @@ record ForeignFile(ContentFile<?> file, Schema table) {
     }
     for (BlockMetaData group : footer.getBlocks()) {
       for (ColumnChunkMetaData chunk : group.getColumns()) {
-        if (List.of(chunk.getPath().toArray()).equals(List.of(column.getPath()))) {
+        if (chunk.getPath().equals(ColumnPath.get(column.getPath()))) {
           Statistics<?> known = chunk.getStatistics();
           if (known == null || !known.isNumNullsSet() || known.getNumNulls() > 0) {
             return true;
