@@ -3,8 +3,6 @@
 unshare --map-root-user --mount python histories_on_full_disks.py <an empty folder> <a seed> <a number of verbs>
 """
 
-import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -13,6 +11,7 @@ from random import Random
 
 import keylake as kl
 from integration.faults.any_verb import EVERYTHING, SHAPE, History, newest_of, opened
+from integration.faults.small_disks import filled, mount_small
 
 SIZE = "48m"
 ROOM = (0, 4_096, 20_000, 60_000, 150_000, 400_000)  # bytes that are left
@@ -21,7 +20,7 @@ SETTINGS = {"spark.keylake.maintenance.enabled": "false", "spark.sql.shuffle.par
 
 
 def main(folder: Path, seed: int, verbs: int) -> None:
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", folder], check=True)
+    mount_small(folder, SIZE)
     draw = Random(seed)
     history = History(draw, seed)
     ends: Counter[str] = Counter()
@@ -30,7 +29,7 @@ def main(folder: Path, seed: int, verbs: int) -> None:
         for _ in range(verbs):
             newest = newest_of(twin.table)
             verb, after = history.work(twin)
-            filler = full(folder, draw.choice(ROOM))
+            filler = filled(folder, draw.choice(ROOM))
             end = end_of(verb)
             filler.unlink()
             ends[end] += 1
@@ -54,13 +53,6 @@ def end_of(verb: Callable[[], object]) -> str:
         return DONE
     assert not any(word in said for word in ("\n", "Exception", "org.apache")), said
     return end
-
-
-def full(folder: Path, room: int) -> Path:
-    """A file that takes the rest of the disk, but for so many bytes."""
-    filler = folder / "filler"
-    filler.write_bytes(bytes(max(0, shutil.disk_usage(folder).free - room)))
-    return filler
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 unshare --map-root-user --mount python store_on_mounts.py <an empty folder>
 """
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,13 +14,14 @@ import pytest
 from pyspark.errors import PySparkException
 
 import keylake as kl
+from integration.faults.small_disks import filled, mount, mount_small
 
 SIZE = "32m"
 SETTINGS = {"spark.keylake.maintenance.enabled": "false", "spark.sql.shuffle.partitions": "2"}
 
 
 def main(folder: Path) -> None:
-    mount("-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", folder)
+    mount_small(folder, SIZE)
     warehouse = folder / "lake"
     with kl.connect(warehouse=warehouse, memory="700m", settings=SETTINGS) as lake:
         schema = pa.schema([("id", pa.int64()), ("a", pa.string())])
@@ -34,7 +34,7 @@ def main(folder: Path) -> None:
             fails(said, lambda: table.upsert([{"id": 2, "a": "y"}]))
             condition(said, lambda: lake.spark.sql(insert).collect())
             same(lake.spark.sql("SELECT a FROM lake.ns.t").collect(), [("x",)])
-        (filler := folder / "filler").write_bytes(b"x" * (shutil.disk_usage(folder).free - 200_000))
+        filler = filled(folder, 200_000)
         many = lake.spark.range(50_000).selectExpr("id", "sha2(CAST(rand() AS STRING), 512) AS a")
         fails("disk (of the server )?is full.*as before.*[Mm]ake room", lambda: table.upsert(many))
         filler.unlink()
@@ -62,10 +62,6 @@ def condition(words: str, call: Callable[[], object]) -> None:
 
 def same(found: object, expected: object) -> None:
     assert found == expected, found
-
-
-def mount(*arguments: object) -> None:
-    subprocess.run(["mount", *map(str, arguments)], check=True)
 
 
 @contextmanager

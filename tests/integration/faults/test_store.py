@@ -1,8 +1,6 @@
 """Full and read-only disks, files that are gone or damaged, cancelled calls: one sentence each, for any client."""
 
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -14,6 +12,7 @@ from pyspark.errors import PySparkException
 
 import keylake as kl
 import keylake.local
+from integration.faults.small_disks import run_alone
 from integration.raw import catalog_of
 from integration.twin import fresh_name
 
@@ -146,9 +145,4 @@ def test_a_cancelled_write(lake: kl.Lake, table: kl.KeyedTable) -> None:
 @pytest.mark.slow
 def test_disks_that_are_full_or_read_only(tmp_path: Path) -> None:
     """In a mount namespace of its own, where a small disk needs no rights; root may write to any other."""
-    alone = ["unshare", "--map-root-user", "--mount"]
-    if shutil.which(alone[0]) is None or subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("it needs a mount namespace, and `unshare --map-root-user --mount` gives none here")
-    command = [*alone, sys.executable, str(ON_MOUNTS), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_alone(ON_MOUNTS, tmp_path)

@@ -35,12 +35,17 @@ def filled(lake: kl.Lake, shape: Shape, seed: int, buckets: int | None = None) -
     return twin
 
 
-def moved(lake: kl.Lake, query: str) -> tuple[int, int]:
-    """How many shuffles and sorts a query has, once it has been seen to give what it gives with shuffles."""
+def checked(lake: kl.Lake, query: str) -> object:
+    """The rows of a query, once they have been seen to be those that it gives with shuffles."""
     found = rows_of(lake, query)
     with changed_settings(lake, SHUFFLED):
         assert found == rows_of(lake, query), query
-    assert found, query
+    return found
+
+
+def moved(lake: kl.Lake, query: str) -> tuple[int, int]:
+    """How many shuffles and sorts a query has, once it has been seen to give what it gives with shuffles."""
+    assert checked(lake, query), query
     explained = kl.explain_join(lake.spark.sql(query))
     return explained.shuffles, explained.sorts
 
@@ -224,7 +229,7 @@ def test_random_queries_give_what_they_give_with_shuffles(lake: kl.Lake, seed: i
     tables = [filled(lake, shape, 70 + 10 * seed + n, random.choice((3, 3, 3, 5))).sql_name for n in range(3)]
     key = list(shape.key)
     query = f"SELECT {', '.join(key)}, a FROM {tables[0]}"
-    for step in range(3):
+    for _ in range(3):
         how = random.choice(HOW)
         other = random.choice(tables)
         columns = ", ".join([*(f"l.{name}" for name in key), "l.a" if "LEFT " in how else "coalesce(l.a, r.a) AS a"])
@@ -236,9 +241,7 @@ def test_random_queries_give_what_they_give_with_shuffles(lake: kl.Lake, seed: i
             query = f"SELECT {', '.join(key)}, max(a) AS a FROM ({query}) GROUP BY {', '.join(key)}"
         if random.random() < 0.2:
             query = f"SELECT {', '.join(key)}, sum(a) OVER (PARTITION BY {', '.join(key)}) AS a FROM ({query})"
-        found = rows_of(lake, query)
-        with changed_settings(lake, SHUFFLED):
-            assert found == rows_of(lake, query), (step, query)
+        checked(lake, query)
 
 
 @pytest.mark.slow
@@ -249,7 +252,7 @@ def test_random_queries_of_tables_of_several_shapes(lake: kl.Lake, seed: int) ->
     shapes = [shape for name, shape in SHAPES.items() if name != "a text"]
     tables = [filled(lake, shape, 170 + 10 * seed + n, random.choice((2, 3, 4))) for n, shape in enumerate(shapes)]
     query = f"SELECT id, a, b FROM {random.choice(tables).sql_name}"
-    for step in range(4):
+    for _ in range(4):
         right = random.choice(tables)
         by = random.choice(("l.id = r.id", "l.a = r.id", "l.id = r.id AND l.a < r.a", "l.id = r.a"))
         columns = random.choice(("id", "id, day", "id, b")) if len(right.model.key) > 1 else "id"
@@ -265,9 +268,7 @@ def test_random_queries_of_tables_of_several_shapes(lake: kl.Lake, seed: int) ->
                 f"SELECT id, a, {counted} FROM (SELECT r.*, l.a AS x FROM {joined})",
             )
         )
-        found = rows_of(lake, query)
-        with changed_settings(lake, SHUFFLED):
-            assert found == rows_of(lake, query), (step, query)
+        checked(lake, query)
 
 
 def test_the_plan_is_read_without_taking_the_output_of_others(

@@ -7,6 +7,7 @@ from pyiceberg.catalog import Catalog
 
 import keylake as kl
 from integration.rest.endpoint import Endpoint
+from integration.rest.held_commits import Relay, relayed
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +21,10 @@ def plain(endpoint: Endpoint) -> Iterator[Catalog]:
     catalog = endpoint.opened()
     yield catalog
     catalog.close()
+
+
+@pytest.fixture(scope="module")
+def relay(lake: kl.Lake, endpoint: Endpoint) -> Iterator[Relay]:
+    """The catalog at another port, which holds commits back."""
+    with relayed(endpoint, lake.spark) as relay:
+        yield relay

@@ -1,25 +1,18 @@
 """Commits to keyed tables that a client of the REST catalog sends late, twice or changed: no row is lost or wrong."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import keylake as kl
-from integration.rest.endpoint import Endpoint
-from integration.rest.held_commits import HeldCommit, Relay, relayed
+from integration.rest.held_commits import HeldCommit, Relay
 from integration.twin import fresh_name
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("a", pa.string()), ("b", pa.string())])
 NEWEST = {"X-Keylake-Freshness": "0"}
-
-
-@pytest.fixture(scope="module")
-def relay(lake: kl.Lake, endpoint: Endpoint) -> Iterator[Relay]:
-    with relayed(endpoint, lake.spark) as relay:
-        yield relay
 
 
 def created(lake: kl.Lake, schema: pa.Schema = SCHEMA, **words: object) -> kl.KeyedTable:

@@ -1,6 +1,5 @@
 """Parquet files of engines that keep no types: none of their rows becomes another row of a keyed table."""
 
-from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -10,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import keylake as kl
-from integration.rest.endpoint import Endpoint
-from integration.rest.held_commits import Relay, relayed
+from integration.rest.held_commits import Relay
 from integration.twin import fresh_name
 
 SCHEMA = pa.schema(
@@ -38,12 +36,6 @@ FILES: dict[str, tuple[pa.Field, list[object], str]] = {
     "zone": (pa.field("at", pa.timestamp("us", tz="UTC")), [TIME], "which is no timestamp"),
     "double": (pa.field("a", pa.float64()), [2.5], "which is no long"),
 }
-
-
-@pytest.fixture(scope="module")
-def relay(lake: kl.Lake, endpoint: Endpoint) -> Iterator[Relay]:
-    with relayed(endpoint, lake.spark) as relay:
-        yield relay
 
 
 def written(path: Path, column: pa.Field, values: list[object], rows: int) -> None:
